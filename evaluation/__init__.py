@@ -1,0 +1,1 @@
+"""Episodes of agents, and their scores."""

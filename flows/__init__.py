@@ -1,0 +1,1 @@
+"""Orchestration of the stages, and the command line (`expbench`)."""

@@ -1,0 +1,1 @@
+"""Making the repository that an agent may see, and proving that the answer is not in it."""

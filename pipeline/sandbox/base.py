@@ -1,0 +1,169 @@
+"""What every sandbox offers. Stages depend on this file only; `docker.py` and `process.py` are the back ends.
+
+A run has a *tree* (a directory that is copied in, never mounted), a list of commands that run one after another in the
+same container until one fails, and an output directory for logs and for the files that the run produced. The network is
+off unless the phase says otherwise.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from pydantic import Field
+
+from pipeline.errors import FailureKind
+from pipeline.progress import Reporter
+from pipeline.schema import Problem, Record
+
+__all__ = [
+    "BuildSpec", "Command", "CommandResult", "Image", "Limits", "Network", "ProducedFile", "RunResult", "RunSpec",
+    "Sandbox", "SandboxStatus",
+]  # fmt: skip
+
+
+class Network(StrEnum):
+    """What a phase may reach."""
+
+    NONE = "none"
+    INSTALL = "install"
+    """Package registries (today: the bridge network)."""
+
+
+class Limits(Record):
+    """Ceilings of one run. The defaults fit experiments of seconds to minutes on one machine."""
+
+    wall_s: float = Field(default=1800.0, gt=0)
+    """For all commands of the run together."""
+    cpus: float = Field(default=2.0, gt=0)
+    memory_mb: int = Field(default=4096, gt=0)
+    pids: int = Field(default=512, gt=0)
+    disk_mb: int = Field(default=2048, gt=0)
+    """Writable space of the run, its tree included."""
+    output_mb: int = Field(default=16, gt=0)
+    """Per stream (stdout, stderr) and command."""
+
+
+class BuildSpec(Record):
+    """What an environment is made from; its digest names the image, so equal specs are built once."""
+
+    python: str = "3.11"
+    packages: tuple[str, ...] = ()
+    """Exact pins `name==version`, sorted, from a resolution; installed without further resolution."""
+    system_packages: tuple[str, ...] = ()
+    """Debian packages, sorted."""
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the canonical JSON of the spec."""
+        from pipeline.digests import digest_of
+
+        return digest_of(self.model_dump(mode="json"))
+
+
+class Image(Record):
+    """A built environment: an image id for Docker, a directory's name for the process sandbox."""
+
+    reference: str
+    digest: str
+    spec_digest: str
+
+
+class Command(Record):
+    """One command, run without a shell."""
+
+    argv: tuple[str, ...] = Field(min_length=1)
+    directory: str = "."
+    """Relative to the root of the tree."""
+
+
+class RunSpec(Record):
+    """What to run."""
+
+    commands: tuple[Command, ...] = Field(min_length=1)
+    env: dict[str, str] = Field(default_factory=dict)
+    """Non-secret environment variables."""
+    network: Network = Network.NONE
+    limits: Limits = Limits()
+    keep: tuple[str, ...] = ()
+    """Glob patterns of produced files to copy out; empty means all that were created or changed, within the limits."""
+
+
+class CommandResult(Record):
+    """How one command ended; its output lies in `<out>/<index>.stdout` and `<index>.stderr`."""
+
+    exit_code: int | None
+    """None when a limit ended it or it never started."""
+    failure: FailureKind | None = None
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    truncated: bool = False
+    duration_s: float = 0.0
+
+
+class ProducedFile(Record):
+    """A file that the run created or changed, copied to `<out>/files/<path>`."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+class RunResult(Record):
+    """The outcome of a run. `failure` is None when every command exited with 0."""
+
+    commands: tuple[CommandResult, ...]
+    produced: tuple[ProducedFile, ...] = ()
+    failure: FailureKind | None = None
+    message: str = ""
+    problems: tuple[Problem, ...] = ()
+    duration_s: float = 0.0
+    peak_memory_mb: float | None = None
+
+
+class SandboxStatus(Record):
+    """What a sandbox says of itself, for `expbench doctor`."""
+
+    name: Literal["docker", "process"]
+    available: bool
+    detail: str
+    """Version when available, otherwise the reason."""
+    next_step: str = ""
+
+
+@runtime_checkable
+class Sandbox(Protocol):
+    """A place to run other people's code."""
+
+    name: Literal["docker", "process"]
+
+    def status(self) -> SandboxStatus:
+        """Is it usable here? Never raises."""
+
+    def build(self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter) -> Image:
+        """The image of `spec`, built when there is none yet. Safe under concurrent calls and processes.
+
+        Args:
+            spec: exact packages.
+            log: file that receives the build's output.
+            owner: label of the run (see `reap`).
+            reporter: progress.
+
+        Raises:
+            ExpbenchError: `ENVIRONMENT_UNBUILDABLE` (a package cannot be installed), `NETWORK`, `DISK_FULL`,
+                `SANDBOX_UNAVAILABLE`, `SANDBOX_BROKEN`.
+        """
+
+    def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
+        """Copy `tree` in, run the commands, copy logs and produced files to `out`, remove everything else.
+
+        A failing command, a limit that is hit and so on are results, not exceptions.
+
+        Raises:
+            ExpbenchError: `SANDBOX_UNAVAILABLE`, `SANDBOX_BROKEN`, `DISK_FULL`: the machinery failed, nothing is known
+                about the code.
+        """
+
+    def reap(self, owner: str) -> int:
+        """End and remove what runs of `owner` left behind (after a crash); returns how many. Touches nothing else."""

@@ -1,0 +1,1 @@
+"""Stage 3 (EXP-Bench 3.2): environment, re-execution, and whether the outcome is the paper's."""
