@@ -238,6 +238,27 @@ class ExperimentTruth(Record):
     follow_ups: tuple[str, ...] = ()
 
 
+class Draft(Record):
+    """What stage 2.1 says of one experiment, before any repository is looked at."""
+
+    slug: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")
+    question: str
+    """Does not state the answer: no claimed number, no winner."""
+    method: str
+    """How to go about it, without results."""
+    agent_instructions: str = ""
+    expected: Expected
+    constant: tuple[DesignVariable, ...] = ()
+    independent: tuple[DesignVariable, ...] = ()
+    dependent: tuple[DesignVariable, ...] = ()
+    hyperparameters: tuple[Hyperparameter, ...] = ()
+    evidence: dict[str, tuple[Evidence, ...]] = Field(default_factory=dict)
+    """Field name -> supporting spans; `question`, `method` and `expected` are always there."""
+    sections: tuple[str, ...] = ()
+    """Titles of the sections the draft was made from."""
+    confidence: float = Field(ge=0, le=1)
+
+
 # --- environment, reports --------------------------------------------------------------------------------------------
 
 
