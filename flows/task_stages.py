@@ -1,0 +1,346 @@
+"""The stages of one task: locate, trace, validate (with refinement), mask. Each is recorded when it is finished.
+
+A task is never lost: what a stage cannot support becomes `not_found` or `rejected` with the reason, and what the
+machinery could not establish (data that is not at hand, a broken sandbox) stays where it is with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TypeVar
+
+from masking.plan import MaskPlan
+
+from masking import apply_mask, plan_mask, round_trip, scan_leaks
+from pipeline.digests import digest_of
+from pipeline.files import remove_tree
+from pipeline.locator import Chain, Location, RepositoryIndex, TaskQuery, build_index, locate
+from pipeline.paper import Document
+from pipeline.progress import Reporter
+from pipeline.repository import Snapshot
+from pipeline.sandbox import Image, RunResult, Sandbox
+from pipeline.schema import Problem, Record
+from pipeline.settings import Settings
+from pipeline.store import Workspace
+from pipeline.task import Environment, Hyperparameter, RoundTrip, Status, Task, ValidationReport, Verdict
+from pipeline.tracing import Trace, trace
+from pipeline.validation import (
+    EnvironmentPlan,
+    decide,
+    learn_bands,
+    make_plan,
+    match_claims,
+    missing_modules,
+    read_outputs,
+    resolve_environment,
+    supported_claims,
+    validate,
+)
+from pipeline.version import STAGE_VERSIONS
+
+__all__ = ["TaskStages"]
+
+_ENVIRONMENT_ROUNDS = 3
+"""How often a missing module may extend an environment: each round names one more, and research code rarely has more
+than two that nothing declares."""
+
+
+class _Located(Record):
+    """A task with the chains that may answer it, best first."""
+
+    task: Task
+    chains: tuple[Chain, ...] = ()
+
+
+class _State(Record):
+    """A task after a stage."""
+
+    task: Task
+
+
+ItemT = TypeVar("ItemT", _Located, Task)
+
+
+@dataclass
+class TaskStages:
+    """Carries the tasks of one paper through their stages."""
+
+    workspace: Workspace
+    settings: Settings
+    sandbox: Sandbox
+    snapshot: Snapshot
+    document: Document
+    pdf: Path
+    repeats: int
+    reporter: Reporter
+
+    def process(self, tasks: list[Task]) -> list[Task]:
+        """All stages for all tasks, stage by stage; returns the tasks in the order given."""
+        located = self._locate_all(tasks)
+        validated = self._each("validate", located, self._validated)
+        masked = self._each("mask", validated, self._masked)
+        for task in masked:
+            self.workspace.save_task(task)
+        return masked
+
+    # --- locate and trace ---
+
+    def _locate_all(self, tasks: list[Task]) -> list[_Located]:
+        index: RepositoryIndex | None = None
+        self.reporter.start("locate", len(tasks))
+        results = []
+        for task in tasks:
+            key = self._key("locate", task)
+            found = self.workspace.finished(f"{task.id}/locate", key, _Located)
+            if found is None:
+                with self.workspace.ledger.timed("locate", task.id):
+                    if index is None:
+                        index = build_index(self.snapshot, cache=self.settings.cache_dir / "indexes")
+                    found = self._located(task, locate(index, _query(task)))
+                self.workspace.save_task(found.task)
+                self.workspace.finish(f"{task.id}/locate", key, found)
+            results.append(found)
+            entry = found.chains[0].sources[0].path if found.chains else f"not found: {found.task.status_reason}"
+            self.reporter.step("locate", f"{task.id}: {entry}")
+        self.reporter.end("locate", f"{sum(bool(r.chains) for r in results)} of {len(tasks)} tasks have a chain")
+        return results
+
+    def _located(self, task: Task, location: Location) -> _Located:
+        problems = (*task.problems, *location.problems)
+        if location.chain is None:
+            not_found = location.not_found
+            assert not_found is not None, "locate returns a chain or says what it searched"
+            truth = task.truth.evolve(not_found=not_found)
+            rejected = task.evolve(
+                status=Status.NOT_FOUND, status_reason=not_found.reason, truth=truth, problems=problems
+            )
+            return _Located(task=rejected)
+        chains = (location.chain, *location.alternatives)[: self.settings.refinement_rounds]
+        traced = self._with_chain(task, chains[0], trace(self.snapshot, chains[0].sources, chains[0].usage))
+        return _Located(task=traced.evolve(status=Status.LOCATED, problems=problems), chains=chains)
+
+    @staticmethod
+    def _with_chain(task: Task, chain: Chain, traced: Trace) -> Task:
+        truth = task.truth.evolve(
+            sources=chain.sources,
+            usage=chain.usage,
+            requirements=traced.requirements,
+            hyperparameters=_merged(traced.hyperparameters, task.truth.hyperparameters),
+            data_needs=traced.data_needs,
+        )
+        return task.evolve(truth=truth)
+
+    # --- validate ---
+
+    def _validated(self, located: _Located) -> Task:
+        """Try the chains in order until one reproduces the claims (EXP-Bench 3.2, stage 3: refinement)."""
+        base = located.task
+        if not located.chains:
+            return base
+        best: tuple[Task, ValidationReport] | None = None
+        reasons = []
+        for number, chain in enumerate(located.chains, 1):
+            traced = trace(self.snapshot, chain.sources, chain.usage)
+            candidate = self._with_chain(base, chain, traced)
+            candidate, report = self._attempt(candidate, traced, number)
+            if best is None or _rank(report.verdict) > _rank(best[1].verdict):
+                best = candidate, report
+            if report.verdict is Verdict.PASS:
+                break
+            reasons.append(f"{chain.sources[0].path}: {report.reason}")
+        assert best is not None
+        task, report = best
+        task = task.evolve(validation=report)
+        if report.verdict is Verdict.PASS:
+            claims = learn_bands(supported_claims(task, report.matches), report.matches)
+            kept = {claim.id for claim in claims}
+            comparisons = tuple(c for c in task.truth.expected.comparisons if c[0] in kept and c[2] in kept)
+            expected = task.truth.expected.evolve(claims=claims, comparisons=comparisons)
+            return task.evolve(status=Status.VALIDATED, truth=task.truth.evolve(expected=expected))
+        reason = "; ".join(reasons)
+        if report.verdict is Verdict.UNKNOWN:
+            return task.evolve(status=Status.LOCATED, status_reason=f"not validated: {reason}")
+        return task.evolve(status=Status.REJECTED, status_reason=f"not reproduced: {reason}")
+
+    def _attempt(self, task: Task, traced: Trace, number: int) -> tuple[Task, ValidationReport]:
+        out = self.workspace.task_dir(task.id) / "validation" / f"attempt-{number}"
+        extra: tuple[str, ...] = ()
+        for _ in range(_ENVIRONMENT_ROUNDS):
+            environment, image = self._environment(task, traced, extra)
+            if image is None:
+                return task, ValidationReport(
+                    verdict=Verdict.UNKNOWN,
+                    reason=f"the environment cannot be built: {environment.problems[-1].message}",
+                    sandbox=self.sandbox.name,
+                    problems=environment.problems,
+                )
+            task = task.evolve(environment=self._environment_record(environment, image))
+            report = validate(
+                task,
+                snapshot=self.snapshot,
+                image=image,
+                sandbox=self.sandbox,
+                repeats=self.repeats,
+                out=out,
+                owner=self.workspace.owner,
+                limits=self.settings.limits,
+                reporter=self.reporter,
+            )
+            missing = tuple(name for name in missing_modules(out) if name not in extra)
+            if report.verdict is Verdict.PASS or not missing:
+                break
+            extra = (*extra, *missing)
+            remove_tree(out)
+        return task, report.evolve(problems=(*environment.problems, *report.problems))
+
+    def _environment(self, task: Task, traced: Trace, extra: tuple[str, ...]) -> tuple[EnvironmentPlan, Image | None]:
+        from pipeline.errors import ExpbenchError, FailureKind
+
+        plan = resolve_environment(
+            self.snapshot,
+            sources=tuple(source.path for source in task.truth.sources),
+            reached=traced.reached,
+            extra_modules=extra,
+            before=_commit_date(self.snapshot),
+            cache=self.settings.cache_dir / "resolutions",
+            reporter=self.reporter,
+        )
+        directory = self.workspace.root / "environments" / plan.spec.digest[:12]
+        self.workspace.write_json(directory / "spec.json", plan.spec)
+        try:
+            image = self.sandbox.build(
+                plan.spec, log=directory / "build.log", owner=self.workspace.owner, reporter=self.reporter
+            )
+        except ExpbenchError as error:
+            if error.kind is not FailureKind.ENVIRONMENT_UNBUILDABLE:
+                raise
+            problem = Problem(component="validate.environment", where=error.object, message=error.cause)
+            return plan.evolve(problems=(*plan.problems, problem)), None
+        return plan, image
+
+    def _environment_record(self, plan: EnvironmentPlan, image: Image) -> Environment:
+        return Environment(
+            sandbox=self.sandbox.name,
+            image=image.digest if self.sandbox.name == "docker" else None,
+            spec_digest=plan.spec.digest,
+            python=plan.spec.python,
+            packages=plan.spec.packages,
+            system_packages=plan.spec.system_packages,
+            declared_in=plan.declared_in,
+        )
+
+    # --- mask ---
+
+    def _masked(self, task: Task) -> Task:
+        """Mask, scan, round trip; only what passes all three becomes a release candidate."""
+        directory = self.workspace.task_dir(task.id)
+        if task.status is not Status.VALIDATED:
+            return task
+        plan = plan_mask(task, self.snapshot, documents=(self.document,), paper_sha256=self.document.sha256)
+        task = task.evolve(masked=plan.paths, problems=(*task.problems, *plan.problems))
+        repository = self.workspace.masked_repository(task.id)
+        apply_mask(self.snapshot, plan, repository)
+        leaks = scan_leaks(
+            repository, snapshot=self.snapshot, plan=plan, task=task, documents=(self.document,), pdf=self.pdf
+        )
+        task = task.evolve(leaks=leaks)
+        if leaks.verdict is not Verdict.PASS:
+            worst = max(leaks.hits, key=lambda hit: hit.score, default=None)
+            detail = f"{worst.where}: {worst.detail}" if worst else "a check could not run"
+            return task.evolve(status=Status.REJECTED, status_reason=f"the answer can be read: {detail}")
+        trip = self._round_trip(task, plan, repository, directory / "validation" / "round_trip")
+        task = task.evolve(round_trip=trip)
+        if trip.verdict is Verdict.PASS:
+            return task.evolve(status=Status.MASKED)
+        if trip.verdict is Verdict.UNKNOWN:
+            return task.evolve(status_reason=f"round trip unknown: {trip.reason}")
+        return task.evolve(status=Status.REJECTED, status_reason=f"round trip failed: {trip.reason}")
+
+    def _round_trip(self, task: Task, plan: MaskPlan, repository: Path, out: Path) -> RoundTrip:
+        claims = task.truth.expected.claims
+
+        def judge(result: RunResult, logs: Path) -> Verdict:
+            matches = match_claims(claims, [read_outputs(result, logs)])
+            return decide(claims, matches)[0]
+
+        environment = task.environment
+        assert environment.spec_digest is not None
+        return round_trip(
+            task,
+            masked=repository,
+            snapshot=self.snapshot,
+            plan=plan,
+            image=self._image_of(task),
+            sandbox=self.sandbox,
+            spec=make_plan(task, self.snapshot, limits=self.settings.limits),
+            judge=judge,
+            out=out,
+            owner=self.workspace.owner,
+        )
+
+    def _image_of(self, task: Task) -> Image:
+        """The task's image again; building it is a look-up, as it was built for the validation."""
+        from pipeline.sandbox import BuildSpec
+
+        environment = task.environment
+        spec = BuildSpec(
+            python=environment.python or BuildSpec().python,
+            packages=environment.packages,
+            system_packages=environment.system_packages,
+        )
+        log = self.workspace.root / "environments" / spec.digest[:12] / "build.log"
+        return self.sandbox.build(spec, log=log, owner=self.workspace.owner, reporter=self.reporter)
+
+    # --- bookkeeping ---
+
+    def _each(self, stage: str, items: Sequence[ItemT], work: Callable[[ItemT], Task]) -> list[Task]:
+        self.reporter.start(stage, len(items))
+        results = []
+        for item in items:
+            task = item.task if isinstance(item, _Located) else item
+            key = self._key(stage, item)
+            state = self.workspace.finished(f"{task.id}/{stage}", key, _State)
+            if state is None:
+                with self.workspace.ledger.timed(stage, task.id):
+                    state = _State(task=work(item))
+                self.workspace.save_task(state.task)
+                self.workspace.finish(f"{task.id}/{stage}", key, state)
+            results.append(state.task)
+            reason = f": {state.task.status_reason}" if state.task.status_reason else ""
+            self.reporter.step(stage, f"{task.id}: {state.task.status}{reason}")
+        self.reporter.end(stage)
+        return results
+
+    def _key(self, stage: str, value: Record) -> dict[str, str]:
+        """What a stage depends on: its version, the value it starts from, the snapshot, and the options."""
+        return {
+            "stage": stage,
+            "version": "/".join(STAGE_VERSIONS[name] for name in ("locate", "trace", "validate", "mask")),
+            "input": digest_of(value.model_dump(mode="json")),
+            "commit": self.snapshot.ref.commit,
+            "sandbox": self.sandbox.name,
+            "repeats": str(self.repeats),
+            "limits": digest_of(self.settings.limits.model_dump(mode="json")),
+        }
+
+
+def _query(task: Task) -> TaskQuery:
+    return TaskQuery(question=task.question, method=task.method, expected=task.truth.expected.text)
+
+
+def _rank(verdict: Verdict) -> int:
+    return {Verdict.FAIL: 0, Verdict.UNKNOWN: 1, Verdict.PASS: 2}[verdict]
+
+
+def _merged(code: tuple[Hyperparameter, ...], paper: tuple[Hyperparameter, ...]) -> tuple[Hyperparameter, ...]:
+    """What the code does comes first; what only the paper says is added."""
+    names = {item.name.lower() for item in code}
+    return (*code, *(item for item in paper if item.name.lower() not in names))
+
+
+def _commit_date(snapshot: Snapshot) -> date | None:
+    stamp = snapshot.committed_at
+    return date.fromisoformat(stamp[:10]) if stamp else None

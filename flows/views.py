@@ -1,0 +1,154 @@
+"""Workspaces and tasks on the terminal: `expbench status` and `expbench show`."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.schema import Record
+from pipeline.store import Workspace, WorkspaceInfo
+from pipeline.task import Status, Task
+from pipeline.text import shorten
+
+__all__ = ["StatusReport", "find_task", "print_status", "print_task", "print_tasks", "status_of", "styled_status"]
+
+_STYLES = {
+    Status.MASKED: "green",
+    Status.APPROVED: "green",
+    Status.RELEASED: "green",
+    Status.REJECTED: "red",
+    Status.WITHDRAWN: "red",
+}
+
+
+class StatusReport(Record):
+    """What `expbench status` says."""
+
+    info: WorkspaceInfo
+    running: bool
+    tasks: tuple[tuple[str, str, str], ...]
+    """(task id, status, reason)."""
+    seconds: tuple[tuple[str, float], ...]
+    """(stage, seconds spent), in order of first use."""
+
+
+def status_of(workspace: Workspace) -> StatusReport:
+    """Collect what there is; a workspace in use can be read."""
+    seconds: dict[str, float] = {}
+    for entry in workspace.ledger.entries():
+        seconds[entry.stage] = seconds.get(entry.stage, 0.0) + entry.duration_s
+    return StatusReport(
+        info=workspace.info(),
+        running=_in_use(workspace),
+        tasks=tuple((task.id, task.status.value, task.status_reason) for task in workspace.tasks()),
+        seconds=tuple((stage, round(spent, 1)) for stage, spent in seconds.items()),
+    )
+
+
+def _in_use(workspace: Workspace) -> bool:
+    from pipeline.files import exclusive_lock
+
+    try:
+        with exclusive_lock(workspace.lock_path, str(workspace.root)):
+            return False
+    except ExpbenchError:
+        return True
+
+
+def print_status(report: StatusReport, console: Console) -> None:
+    """The report as text."""
+    inputs = report.info.inputs
+    console.print(f"[bold]{escape(report.info.paper_id)}[/bold]  {escape(inputs.repository)} at {inputs.commit[:12]}")
+    state = "[yellow]running[/yellow]" if report.running else "at rest"
+    console.print(f"engine {inputs.engine}, sandbox {inputs.sandbox}, {inputs.repeats} repeat(s); {state}")
+    for task, status, reason in report.tasks:
+        console.print(f"  {styled_status(status):<30} {task}" + (f"  [dim]{escape(reason)}[/dim]" if reason else ""))
+    if not report.tasks:
+        console.print("  no tasks yet")
+    if report.seconds:
+        console.print("time      " + ", ".join(f"{stage} {spent:g} s" for stage, spent in report.seconds))
+
+
+def find_task(workspace: Workspace, name: str) -> Task:
+    """The task whose id is `name` or ends with it.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID` when none or several do; the message lists the ids.
+    """
+    ids = workspace.task_ids()
+    matching = [task_id for task_id in ids if task_id == name] or [t for t in ids if t.endswith(name)]
+    if len(matching) > 1:
+        raise ExpbenchError(
+            FailureKind.RECORD_INVALID,
+            name,
+            f"fits {len(matching)} tasks ({', '.join(matching)})",
+            consequence="Nothing was shown",
+            next_step="Give the whole id",
+        )
+    return workspace.load_task(matching[0] if matching else name)
+
+
+def styled_status(status: str) -> str:
+    """A status with its colour as console markup."""
+    label = "release candidate" if status == Status.MASKED else status.replace("_", " ")
+    return f"[{_STYLES.get(Status(status), 'yellow')}]{label}[/]"
+
+
+def print_tasks(tasks: list[Task], console: Console) -> None:
+    """One line per task."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("status", "task", "claims", "entry", "question"):
+        table.add_column(heading, overflow="fold")
+    for task in tasks:
+        entry = task.truth.sources[0].path if task.truth.sources else "-"
+        claims = str(len(task.truth.expected.claims))
+        question = escape(shorten(task.question, 90))
+        table.add_row(styled_status(task.status), task.id, claims, escape(entry), question)
+    console.print(table)
+
+
+def print_task(task: Task, console: Console, *, truth: bool) -> None:
+    """One task; with `truth` also what an agent must not see."""
+    console.print(f"[bold]{task.id}[/bold]  {styled_status(task.status)}")
+    if task.status_reason and truth:
+        console.print(f"[yellow]{escape(task.status_reason)}[/yellow]")
+    console.print(f"\n[bold]Question[/bold]  {escape(task.question)}")
+    console.print(f"\n[bold]Method[/bold]  {escape(task.method)}")
+    if task.agent_instructions:
+        console.print(f"\n[bold]Instructions[/bold]\n{escape(task.agent_instructions)}")
+    if not truth:
+        console.print("\n[dim]The ground truth is shown with --truth.[/dim]")
+        return
+    console.print(f"\n[bold]Expected[/bold]  {escape(task.truth.expected.text)}\n")
+    _print_claims(task, console)
+    console.print("\n[bold]Code[/bold]")
+    for source in task.truth.sources:
+        console.print(f"  {escape(source.path)}  ({source.role}, {source.score:.2f})")
+    for usage in task.truth.usage:
+        console.print(f"  $ {escape(' '.join(usage.argv))}  [dim]{escape(usage.reason)}[/dim]")
+    console.print(f"\n[bold]Requirements[/bold]  {len(task.truth.requirements)}")
+    for number, step in enumerate(task.truth.requirements, 1):
+        spans = ", ".join(f"{span.path}:{span.start}-{span.end}" for span in step.spans)
+        console.print(f"  {number}. {escape(step.text)} [dim]{escape(spans)}[/dim]")
+    if task.leaks:
+        console.print(
+            f"\n[bold]Leak scan[/bold]  {task.leaks.verdict}, {len(task.leaks.hits)} hit(s), {task.leaks.files} files"
+        )
+    if task.round_trip:
+        console.print(f"[bold]Round trip[/bold]  {task.round_trip.verdict}: {escape(task.round_trip.reason)}")
+
+
+def _print_claims(task: Task, console: Console) -> None:
+    matches = {match.claim: match for match in task.validation.matches} if task.validation else {}
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("claim", "conditions", "paper", "re-executed", "verdict"):
+        table.add_column(heading, overflow="fold")
+    for claim in task.truth.expected.claims:
+        match = matches.get(claim.id)
+        conditions = "; ".join(f"{c.name}: {c.value}" for c in claim.conditions)
+        observed = ", ".join(f"{value:.6g}" for value in match.observed) if match else ""
+        verdict = match.verdict.value if match else ""
+        table.add_row(escape(claim.metric), escape(conditions), escape(claim.text), observed, verdict)
+    console.print(table)

@@ -1,0 +1,31 @@
+"""Configuration: defaults, overridden by environment variables `EXPBENCH_*`, overridden by command-line options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from pipeline.sandbox.base import Limits
+
+__all__ = ["Settings"]
+
+
+class Settings(BaseSettings):
+    """Settings of this machine and user; none of them is a secret."""
+
+    model_config = SettingsConfigDict(env_prefix="EXPBENCH_", env_nested_delimiter="__", frozen=True)
+
+    cache_dir: Path = Field(default_factory=lambda: Path.home() / ".cache" / "expbench")
+    """Resolutions, indexes and process-sandbox environments; safe to delete."""
+    engine: Literal["keyless", "model"] = "keyless"
+    sandbox: Literal["docker", "process"] | None = None
+    """None: Docker when it is usable, otherwise the process sandbox, announced."""
+    repeats: int = Field(default=2, ge=1, le=100)
+    """Clean re-executions per task; two are the least that show flakiness."""
+    refinement_rounds: int = Field(default=3, ge=1, le=20)
+    """How many chains of scripts are tried before a task is rejected."""
+    limits: Limits = Limits()
+    """Per re-execution, e.g. `EXPBENCH_LIMITS__WALL_S=3600`."""
