@@ -228,8 +228,8 @@ def _extract(options: CurateOptions, workspace: Workspace, info: WorkspaceInfo, 
         with workspace.ledger.timed("extract"):
             write_bytes(directory / "paper.pdf", options.pdf.read_bytes())
             document = read_document(directory / "paper.pdf", reporter=reporter)
-        workspace.write_json(directory / "document.json", document)
-        workspace.finish("extract", key, document)
+            workspace.write_json(directory / "document.json", document)
+            workspace.finish("extract", key, document)
     ocr = sum(page.ocr is not None for page in document.pages)
     reporter.end(
         "extract",
@@ -255,8 +255,8 @@ def _draft(options: CurateOptions, workspace: Workspace, document: Document, rep
     if drafts is None:
         with workspace.ledger.timed("draft"):
             drafts = draft_tasks(document, max_tasks=options.max_tasks, reporter=reporter)
-        workspace.write_json(workspace.paper_dir(info.paper_id) / "drafts.json", drafts)
-        workspace.finish("draft", key, drafts)
+            workspace.write_json(workspace.paper_dir(info.paper_id) / "drafts.json", drafts)
+            workspace.finish("draft", key, drafts)
     claims = sum(len(draft.expected.claims) for draft in drafts.drafts)
     reporter.end("draft", f"{len(drafts.drafts)} draft tasks with {claims} numeric claims")
     return drafts

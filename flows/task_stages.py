@@ -12,16 +12,18 @@ from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-from masking.plan import MaskPlan
-
-from masking import apply_mask, plan_mask, round_trip, scan_leaks
+from masking.apply import apply_mask
+from masking.leaks import scan_leaks
+from masking.plan import plan_mask
+from masking.records import MaskPlan
+from masking.roundtrip import round_trip
 from pipeline.digests import digest_of
-from pipeline.files import remove_tree
+from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.locator import Chain, Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.paper import Document
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
-from pipeline.sandbox import Image, RunResult, Sandbox
+from pipeline.sandbox import BuildSpec, Image, RunResult, Sandbox
 from pipeline.schema import Problem, Record
 from pipeline.settings import Settings
 from pipeline.store import Workspace
@@ -29,16 +31,15 @@ from pipeline.task import Environment, Hyperparameter, RoundTrip, Status, Task, 
 from pipeline.tracing import Trace, trace
 from pipeline.validation import (
     EnvironmentPlan,
-    decide,
-    learn_bands,
+    extend_environment,
     make_plan,
-    match_claims,
     missing_modules,
-    read_outputs,
+    missing_system_packages,
     resolve_environment,
-    supported_claims,
     validate,
+    validate_with_refinement,
 )
+from pipeline.validation.outcome import decide, learn_bands, match_claims, read_outputs, supported_claims
 from pipeline.version import STAGE_VERSIONS
 
 __all__ = ["TaskStages"]
@@ -100,10 +101,10 @@ class TaskStages:
                     if index is None:
                         index = build_index(self.snapshot, cache=self.settings.cache_dir / "indexes")
                     found = self._located(task, locate(index, _query(task)))
-                self.workspace.save_task(found.task)
-                self.workspace.finish(f"{task.id}/locate", key, found)
+                    self.workspace.save_task(found.task)
+                    self.workspace.finish(f"{task.id}/locate", key, found)
             results.append(found)
-            entry = found.chains[0].sources[0].path if found.chains else f"not found: {found.task.status_reason}"
+            entry = ", ".join(found.chains[0].entries) if found.chains else f"not found: {found.task.status_reason}"
             self.reporter.step("locate", f"{task.id}: {entry}")
         self.reporter.end("locate", f"{sum(bool(r.chains) for r in results)} of {len(tasks)} tasks have a chain")
         return results
@@ -119,65 +120,51 @@ class TaskStages:
             )
             return _Located(task=rejected)
         chains = (location.chain, *location.alternatives)[: self.settings.refinement_rounds]
-        traced = self._with_chain(task, chains[0], trace(self.snapshot, chains[0].sources, chains[0].usage))
+        traced = _with_chain(task, chains[0], trace(self.snapshot, chains[0].sources, chains[0].usage))
         return _Located(task=traced.evolve(status=Status.LOCATED, problems=problems), chains=chains)
-
-    @staticmethod
-    def _with_chain(task: Task, chain: Chain, traced: Trace) -> Task:
-        truth = task.truth.evolve(
-            sources=chain.sources,
-            usage=chain.usage,
-            requirements=traced.requirements,
-            hyperparameters=_merged(traced.hyperparameters, task.truth.hyperparameters),
-            data_needs=traced.data_needs,
-        )
-        return task.evolve(truth=truth)
 
     # --- validate ---
 
     def _validated(self, located: _Located) -> Task:
         """Try the chains in order until one reproduces the claims (EXP-Bench 3.2, stage 3: refinement)."""
-        base = located.task
         if not located.chains:
-            return base
-        best: tuple[Task, ValidationReport] | None = None
-        reasons = []
-        for number, chain in enumerate(located.chains, 1):
-            traced = trace(self.snapshot, chain.sources, chain.usage)
-            candidate = self._with_chain(base, chain, traced)
-            candidate, report = self._attempt(candidate, traced, number)
-            if best is None or _rank(report.verdict) > _rank(best[1].verdict):
-                best = candidate, report
-            if report.verdict is Verdict.PASS:
-                break
-            reasons.append(f"{chain.sources[0].path}: {report.reason}")
-        assert best is not None
-        task, report = best
-        task = task.evolve(validation=report)
+            return located.task
+        candidates: dict[int, Task] = {}
+        refined = validate_with_refinement(
+            located.chains,
+            lambda chain, number, _: self._attempt(located.task, chain, number, candidates),
+            rounds=self.settings.refinement_rounds,
+            reporter=self.reporter,
+        )
+        assert refined is not None, "there was at least one chain"
+        report = refined.best.report
+        task = candidates[refined.best.number].evolve(validation=report)
         if report.verdict is Verdict.PASS:
-            claims = learn_bands(supported_claims(task, report.matches), report.matches)
-            kept = {claim.id for claim in claims}
-            comparisons = tuple(c for c in task.truth.expected.comparisons if c[0] in kept and c[2] in kept)
-            expected = task.truth.expected.evolve(claims=claims, comparisons=comparisons)
-            return task.evolve(status=Status.VALIDATED, truth=task.truth.evolve(expected=expected))
-        reason = "; ".join(reasons)
+            return _supported(task, report)
+        reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
         if report.verdict is Verdict.UNKNOWN:
             return task.evolve(status=Status.LOCATED, status_reason=f"not validated: {reason}")
         return task.evolve(status=Status.REJECTED, status_reason=f"not reproduced: {reason}")
 
-    def _attempt(self, task: Task, traced: Trace, number: int) -> tuple[Task, ValidationReport]:
+    def _attempt(self, base: Task, chain: Chain, number: int, candidates: dict[int, Task]) -> ValidationReport:
+        """Validate one chain; what its run misses extends the environment, a bounded number of times."""
+        traced = trace(self.snapshot, chain.sources, chain.usage)
+        task = _with_chain(base, chain, traced)
         out = self.workspace.task_dir(task.id) / "validation" / f"attempt-{number}"
-        extra: tuple[str, ...] = ()
+        modules: tuple[str, ...] = ()
+        libraries: tuple[str, ...] = ()
         for _ in range(_ENVIRONMENT_ROUNDS):
-            environment, image = self._environment(task, traced, extra)
+            candidates[number] = task
+            environment = self._environment(task, traced, modules, libraries)
+            image, problem = self._image(environment)
             if image is None:
-                return task, ValidationReport(
-                    verdict=Verdict.UNKNOWN,
-                    reason=f"the environment cannot be built: {environment.problems[-1].message}",
-                    sandbox=self.sandbox.name,
-                    problems=environment.problems,
+                reason = f"the environment cannot be built: {problem.message if problem else 'unknown'}"
+                problems = (*environment.problems, *([problem] if problem else []))
+                return ValidationReport(
+                    verdict=Verdict.UNKNOWN, reason=reason, sandbox=self.sandbox.name, problems=problems
                 )
             task = task.evolve(environment=self._environment_record(environment, image))
+            candidates[number] = task
             report = validate(
                 task,
                 snapshot=self.snapshot,
@@ -189,37 +176,38 @@ class TaskStages:
                 limits=self.settings.limits,
                 reporter=self.reporter,
             )
-            missing = tuple(name for name in missing_modules(out) if name not in extra)
-            if report.verdict is Verdict.PASS or not missing:
+            more_modules = set(missing_modules(report, out)) - set(modules)
+            more_libraries = set(missing_system_packages(report, out)) - set(libraries)
+            if report.verdict is Verdict.PASS or not (more_modules or more_libraries):
                 break
-            extra = (*extra, *missing)
-            remove_tree(out)
-        return task, report.evolve(problems=(*environment.problems, *report.problems))
+            modules, libraries = (*modules, *sorted(more_modules)), (*libraries, *sorted(more_libraries))
+        return report.evolve(problems=(*traced.problems, *environment.problems, *report.problems))
 
-    def _environment(self, task: Task, traced: Trace, extra: tuple[str, ...]) -> tuple[EnvironmentPlan, Image | None]:
-        from pipeline.errors import ExpbenchError, FailureKind
-
+    def _environment(
+        self, task: Task, traced: Trace, modules: tuple[str, ...], libraries: tuple[str, ...]
+    ) -> EnvironmentPlan:
         plan = resolve_environment(
             self.snapshot,
             sources=tuple(source.path for source in task.truth.sources),
             reached=traced.reached,
-            extra_modules=extra,
+            extra=modules,
             before=_commit_date(self.snapshot),
-            cache=self.settings.cache_dir / "resolutions",
+            cache=self.settings.cache_dir,
             reporter=self.reporter,
         )
+        return extend_environment(plan, libraries)
+
+    def _image(self, plan: EnvironmentPlan) -> tuple[Image | None, Problem | None]:
+        """The built environment, or why this repository's declarations cannot be built."""
         directory = self.workspace.root / "environments" / plan.spec.digest[:12]
         self.workspace.write_json(directory / "spec.json", plan.spec)
         try:
-            image = self.sandbox.build(
-                plan.spec, log=directory / "build.log", owner=self.workspace.owner, reporter=self.reporter
-            )
+            log = directory / "build.log"
+            return self.sandbox.build(plan.spec, log=log, owner=self.workspace.owner, reporter=self.reporter), None
         except ExpbenchError as error:
             if error.kind is not FailureKind.ENVIRONMENT_UNBUILDABLE:
                 raise
-            problem = Problem(component="validate.environment", where=error.object, message=error.cause)
-            return plan.evolve(problems=(*plan.problems, problem)), None
-        return plan, image
+            return None, Problem(component="validate.environment", where=error.object, message=error.cause)
 
     def _environment_record(self, plan: EnvironmentPlan, image: Image) -> Environment:
         return Environment(
@@ -261,13 +249,12 @@ class TaskStages:
 
     def _round_trip(self, task: Task, plan: MaskPlan, repository: Path, out: Path) -> RoundTrip:
         claims = task.truth.expected.claims
+        spec = make_plan(task, self.snapshot, limits=self.settings.limits)
 
         def judge(result: RunResult, logs: Path) -> Verdict:
-            matches = match_claims(claims, [read_outputs(result, logs)])
+            matches = match_claims(claims, [read_outputs(result, logs, spec.commands)])
             return decide(claims, matches)[0]
 
-        environment = task.environment
-        assert environment.spec_digest is not None
         return round_trip(
             task,
             masked=repository,
@@ -275,7 +262,7 @@ class TaskStages:
             plan=plan,
             image=self._image_of(task),
             sandbox=self.sandbox,
-            spec=make_plan(task, self.snapshot, limits=self.settings.limits),
+            spec=spec,
             judge=judge,
             out=out,
             owner=self.workspace.owner,
@@ -283,8 +270,6 @@ class TaskStages:
 
     def _image_of(self, task: Task) -> Image:
         """The task's image again; building it is a look-up, as it was built for the validation."""
-        from pipeline.sandbox import BuildSpec
-
         environment = task.environment
         spec = BuildSpec(
             python=environment.python or BuildSpec().python,
@@ -306,8 +291,8 @@ class TaskStages:
             if state is None:
                 with self.workspace.ledger.timed(stage, task.id):
                     state = _State(task=work(item))
-                self.workspace.save_task(state.task)
-                self.workspace.finish(f"{task.id}/{stage}", key, state)
+                    self.workspace.save_task(state.task)
+                    self.workspace.finish(f"{task.id}/{stage}", key, state)
             results.append(state.task)
             reason = f": {state.task.status_reason}" if state.task.status_reason else ""
             self.reporter.step(stage, f"{task.id}: {state.task.status}{reason}")
@@ -331,8 +316,23 @@ def _query(task: Task) -> TaskQuery:
     return TaskQuery(question=task.question, method=task.method, expected=task.truth.expected.text)
 
 
-def _rank(verdict: Verdict) -> int:
-    return {Verdict.FAIL: 0, Verdict.UNKNOWN: 1, Verdict.PASS: 2}[verdict]
+def _with_chain(task: Task, chain: Chain, traced: Trace) -> Task:
+    truth = task.truth.evolve(
+        sources=chain.sources,
+        usage=chain.usage,
+        requirements=traced.requirements,
+        hyperparameters=_merged(traced.hyperparameters, task.truth.hyperparameters),
+        data_needs=traced.data_needs,
+    )
+    return task.evolve(truth=truth)
+
+
+def _supported(task: Task, report: ValidationReport) -> Task:
+    """The validated task: claims that the run does not show are dropped, bands are what the repeats teach."""
+    task = supported_claims(task, report.matches)
+    expected = task.truth.expected
+    expected = expected.evolve(claims=learn_bands(expected.claims, report.matches))
+    return task.evolve(status=Status.VALIDATED, truth=task.truth.evolve(expected=expected))
 
 
 def _merged(code: tuple[Hyperparameter, ...], paper: tuple[Hyperparameter, ...]) -> tuple[Hyperparameter, ...]:

@@ -355,6 +355,8 @@ class LeakReport(StoredRecord):
     git_objects: int
     checks: tuple[str, ...]
     """The checks that ran, by name: a report that ran nothing must not look clean."""
+    problems: tuple[Problem, ...] = ()
+    """What could not be looked into; a warning makes a report without blocking hits `unknown`."""
 
 
 class RoundTrip(StoredRecord):

@@ -1,5 +1,9 @@
 """Run code elsewhere: Docker Engine through its API, or an announced process sandbox as the fallback."""
 
+from __future__ import annotations
+
+from typing import Literal
+
 from pipeline.sandbox.base import (
     BuildSpec,
     Command,
@@ -26,4 +30,36 @@ __all__ = [
     "RunSpec",
     "Sandbox",
     "SandboxStatus",
+    "open_sandbox",
 ]
+
+
+def open_sandbox(kind: Literal["docker", "process"] | None = None) -> Sandbox:
+    """The sandbox of this kind; None takes Docker where an engine answers, and the process sandbox otherwise.
+
+    Which one it became is in its `name`: the caller announces it, because the process sandbox isolates less.
+
+    Raises:
+        ExpbenchError: `SANDBOX_UNAVAILABLE`, the kind that was asked for cannot be used here.
+    """
+    from pipeline.errors import ExpbenchError, FailureKind
+    from pipeline.sandbox.docker import DockerSandbox
+    from pipeline.sandbox.process import ProcessSandbox
+
+    docker = DockerSandbox()
+    if kind == "process":
+        chosen: Sandbox = ProcessSandbox()
+    elif kind == "docker" or docker.status().available:
+        chosen = docker
+    else:
+        chosen = ProcessSandbox()
+    status = chosen.status()
+    if not status.available:
+        raise ExpbenchError(
+            FailureKind.SANDBOX_UNAVAILABLE,
+            f"{chosen.name} sandbox",
+            status.detail,
+            consequence="Code of repositories cannot be run",
+            next_step=status.next_step,
+        )
+    return chosen

@@ -1,0 +1,126 @@
+"""Published tasks with known scripts, as a benchmark of the locator: reading, indexing, scoring.
+
+A cases file has one JSON object a line: `paper_id`, `task_index`, `question`, `method`, `expected_outcome`, `sources`
+(paths in the repository) and optionally `requirements` (`file`, `start`, `end`). Repositories are plain directories
+`DIR/<paper_id>/`; nothing in them is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline.locator import RepositoryIndex, TaskQuery, build_index
+from pipeline.repository import RepositoryFile, RepositoryRef, Snapshot
+
+METRICS = ("hit@1", "recall@5", "recall@10", "mrr", "full_set@10")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One published task."""
+
+    paper: str
+    number: int
+    query: TaskQuery
+    sources: frozenset[str]
+    requirements: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass
+class Benchmark:
+    """Cases with the indexes of their repositories."""
+
+    cases: list[Case]
+    indexes: dict[str, RepositoryIndex]
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Time to index each repository."""
+
+    @property
+    def papers(self) -> list[str]:
+        """Papers, sorted."""
+        return sorted(self.indexes)
+
+    def macro(self, values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        """Mean over the tasks of a paper, then over papers, for one dictionary a case."""
+        grouped: dict[str, list[Mapping[str, float]]] = defaultdict(list)
+        for case, value in zip(self.cases, values, strict=True):
+            grouped[case.paper].append(value)
+        names = values[0].keys()
+        return {
+            name: float(np.mean([np.mean([row[name] for row in rows]) for rows in grouped.values()])) for name in names
+        }
+
+
+def directory_snapshot(root: Path) -> Snapshot:
+    """A directory of plain files as a snapshot; `.git` and symbolic links are left out."""
+    files = []
+    for directory, names, found in os.walk(root):
+        names[:] = sorted(name for name in names if name != ".git" and not (Path(directory) / name).is_symlink())
+        for name in sorted(found):
+            path = Path(directory) / name
+            if path.is_symlink():
+                continue
+            data = path.read_bytes()
+            files.append(
+                RepositoryFile(
+                    path=path.relative_to(root).as_posix(),
+                    size=len(data),
+                    sha256=hashlib.sha256(data).hexdigest(),
+                    binary=b"\0" in data[:8192],
+                )
+            )
+    ref = RepositoryRef(url=root.name, commit="0" * 40)
+    return Snapshot(ref=ref, root=root, files=tuple(sorted(files, key=lambda file: file.path)))
+
+
+def load(cases: Path, repositories: Path) -> Benchmark:
+    """Read the cases and index every repository that they need."""
+    import time
+
+    rows = [json.loads(line) for line in cases.read_text(encoding="utf-8").splitlines() if line.strip()]
+    loaded = [_case(row) for row in rows]
+    indexes, seconds = {}, {}
+    for paper in sorted({case.paper for case in loaded}):
+        root = repositories / paper
+        if not root.is_dir():
+            raise SystemExit(f"{root}: no such directory. The cases of paper {paper} need its repository there.")
+        snapshot = directory_snapshot(root)
+        start = time.perf_counter()
+        indexes[paper] = build_index(snapshot)
+        seconds[paper] = time.perf_counter() - start
+    return Benchmark(loaded, indexes, seconds)
+
+
+def _case(row: dict[str, Any]) -> Case:
+    query = TaskQuery(question=row["question"], method=row["method"], expected=row["expected_outcome"])
+    spans = tuple((item["file"], item["start"], item["end"]) for item in row.get("requirements", ()) if item.get("file"))
+    return Case(str(row["paper_id"]), int(row["task_index"]), query, frozenset(row["sources"]), spans)
+
+
+def score(ranked: Sequence[str], truth: frozenset[str]) -> dict[str, float]:
+    """The retrieval metrics of one task."""
+    first = next((place for place, path in enumerate(ranked, 1) if path in truth), 0)
+    return {
+        "hit@1": float(first == 1),
+        "recall@5": len(truth & set(ranked[:5])) / len(truth),
+        "recall@10": len(truth & set(ranked[:10])) / len(truth),
+        "mrr": 1 / first if first else 0.0,
+        "full_set@10": float(truth <= set(ranked[:10])),
+    }
+
+
+def table(rows: Sequence[tuple[str, Mapping[str, float]]]) -> str:
+    """Rows of metrics as a Markdown table."""
+    names = list(rows[0][1])
+    lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    lines += [f"| {title} | " + " | ".join(f"{values[name]:.3f}" for name in names) + " |" for title, values in rows]
+    return "\n".join(lines)

@@ -1,0 +1,157 @@
+"""Learning the weights: a listwise softmax likelihood in two stages, and cross-validation that leaves papers out.
+
+Stage one fits the signals of single files; its score is passed along links; stage two fits all signals together. Each
+paper counts the same, each weight may only have the sign that its reason allows. The confidence is a logistic fit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from benchmarks.locator.cases import Benchmark
+from pipeline.locator.query import QueryWords
+from pipeline.locator.signals import link_signals, query_signals
+from pipeline.locator.weights import FIXED, LINK_SIGNALS, PENALTY, SIGNALS, Signal
+
+Matrix = npt.NDArray[np.float64]
+OWN = [name for name in SIGNALS if name not in LINK_SIGNALS]
+
+
+@dataclass
+class Features:
+    """Signal matrices and targets, one a case."""
+
+    benchmark: Benchmark
+    own: list[Matrix]
+    fixed: list[Matrix]
+    targets: list[Matrix]
+    documents: bool
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, *, documents: bool = True) -> Features:
+        """Compute them."""
+        own, fixed, targets = [], [], []
+        for case in benchmark.cases:
+            index = benchmark.indexes[case.paper]
+            values = dict(index.static)
+            if not documents:
+                values["documented"] = values["mentioned"] = np.zeros(index.size)
+            values.update(query_signals(index, QueryWords.of(case.query), documents=documents))
+            own.append(np.stack([values[name] for name in OWN], axis=1))
+            fixed.append(sum((signal.weight * values[name] for name, signal in FIXED.items()), np.zeros(index.size)))
+            target = np.zeros(index.size)
+            for path in case.sources:
+                if path in index.position:
+                    target[index.position[path]] = 1.0
+            targets.append(target / max(target.sum(), 1.0))
+        return cls(benchmark, own, fixed, targets, documents)
+
+    def linked(self, number: int, first: Matrix) -> Matrix:
+        """All signals of a case, links computed from a first score."""
+        index = self.benchmark.indexes[self.benchmark.cases[number].paper]
+        found = link_signals(index, first, documents=self.documents)
+        return np.concatenate([self.own[number], np.stack([found[name] for name in LINK_SIGNALS], axis=1)], axis=1)
+
+
+def fit_weights(features: Features, numbers: Sequence[int], without: Collection[str] = ()) -> dict[str, Signal]:
+    """Both stages on the cases `numbers`; returns the table of signals with the new weights."""
+    papers = Counter(features.benchmark.cases[number].paper for number in numbers)
+    share = np.array([1 / papers[features.benchmark.cases[number].paper] for number in numbers])
+    first = _fit([features.own[number] for number in numbers], features, numbers, share, OWN, without)
+    linked = [features.linked(number, features.own[number] @ first + features.fixed[number]) for number in numbers]
+    names = [*OWN, *LINK_SIGNALS]
+    final = _fit(linked, features, numbers, share, names, without)
+    ones = dict(zip(OWN, first, strict=True))
+    return {
+        name: SIGNALS[name]._replace(first=round(float(ones.get(name, 0.0)), 2), weight=round(float(weight), 2))
+        for name, weight in zip(names, final, strict=True)
+    }
+
+
+def _fit(
+    matrices: Sequence[Matrix],
+    features: Features,
+    numbers: Sequence[int],
+    share: Matrix,
+    names: Sequence[str],
+    without: Collection[str],
+) -> Matrix:
+    share = share / share.sum()
+
+    def loss(weights: Matrix) -> tuple[float, Matrix]:
+        total, gradient = 0.0, np.zeros(len(names))
+        for weight, number, matrix in zip(share, numbers, matrices, strict=True):
+            scores = matrix @ weights + features.fixed[number]
+            top = scores.max()
+            exponent = np.exp(scores - top)
+            normal = exponent.sum()
+            total += weight * (np.log(normal) + top - features.targets[number] @ scores)
+            gradient += weight * (matrix.T @ (exponent / normal - features.targets[number]))
+        return total + PENALTY * weights @ weights, gradient + 2 * PENALTY * weights
+
+    bounds = [_bound(SIGNALS[name].sign, name in without) for name in names]
+    found = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300})
+    return np.asarray(found.x)
+
+
+def _bound(sign: int, out: bool) -> tuple[float | None, float | None]:
+    if out:
+        return (0.0, 0.0)
+    return {1: (0.0, None), -1: (None, 0.0), 0: (None, None)}[sign]
+
+
+def scores_with(features: Features, number: int, weights: Mapping[str, Signal]) -> Matrix:
+    """The final score of every file of a case."""
+    first = features.own[number] @ np.array([weights[name].first for name in OWN]) + features.fixed[number]
+    linked = features.linked(number, first)
+    final = np.array([weights[name].weight for name in [*OWN, *LINK_SIGNALS]])
+    return np.asarray(linked @ final + features.fixed[number])
+
+
+def leave_papers_out(
+    features: Features, without: Collection[str] = ()
+) -> tuple[dict[str, dict[str, Signal]], list[Matrix]]:
+    """Weights learnt without each paper, and the scores of that paper's cases under them."""
+    cases = features.benchmark.cases
+    tables: dict[str, dict[str, Signal]] = {}
+    found: list[Matrix] = [np.zeros(0)] * len(cases)
+    for paper in features.benchmark.papers:
+        train = [number for number, case in enumerate(cases) if case.paper != paper]
+        tables[paper] = fit_weights(features, train, without)
+        for number, case in enumerate(cases):
+            if case.paper == paper:
+                found[number] = scores_with(features, number, tables[paper])
+    return tables, found
+
+
+def ranked(features: Features, number: int, scores: Matrix) -> list[str]:
+    """Paths in the order of their score."""
+    index = features.benchmark.indexes[features.benchmark.cases[number].paper]
+    order = sorted(range(index.size), key=lambda place: (-scores[place], index.facts[place].path))
+    return [index.facts[place].path for place in order]
+
+
+def fit_logistic(
+    matrix: Matrix, labels: Matrix, share: Matrix, penalty: float = 0.002
+) -> tuple[Matrix, Callable[[Matrix], Matrix]]:
+    """Logistic regression with non-negative slopes; the last coefficient is the intercept."""
+    extended = np.concatenate([matrix, np.ones((len(matrix), 1))], axis=1)
+    share = share / share.sum()
+
+    def loss(beta: Matrix) -> tuple[float, Matrix]:
+        chance = 1 / (1 + np.exp(-extended @ beta))
+        likelihood = labels * np.log(chance + 1e-12) + (1 - labels) * np.log(1 - chance + 1e-12)
+        slopes = np.append(beta[:-1], 0.0)
+        return float(-(share * likelihood).sum() + penalty * slopes @ slopes), (
+            extended.T @ (share * (chance - labels)) + 2 * penalty * slopes
+        )
+
+    bounds: list[tuple[float | None, float | None]] = [(0.0, None)] * matrix.shape[1] + [(None, None)]
+    beta = np.asarray(minimize(loss, np.zeros(extended.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds).x)
+    return beta, lambda rows: 1 / (1 + np.exp(-(np.concatenate([rows, np.ones((len(rows), 1))], axis=1) @ beta)))

@@ -1,0 +1,3 @@
+"""Neighbour-scaled conformal prediction intervals."""
+
+__version__ = "1.1.0"

@@ -1,0 +1,227 @@
+"""A table's grid seen as header parts, row labels and numbers, whatever its shape.
+
+Resolves spans, group rows (`GPT2 baselines` across the table), headers that change half-way down and tables that repeat
+their columns side by side to save height. What the parts *mean* is decided in `extractors.result_tables`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from extractors._vocabulary import is_metric_header
+from extractors.claims import normalize, parse_cell
+from pipeline.paper import Quantity, Table
+
+__all__ = ["Layout", "ValueCell", "layout_of", "split_header"]
+
+
+class ValueCell(NamedTuple):
+    """A body cell that holds one number."""
+
+    row: int
+    column: int
+    text: str
+    quantity: Quantity
+    bold: bool
+    heads: tuple[tuple[int, str], ...]
+    """(header row, text) above it, outermost first; rows below the header block for headers that change half-way."""
+    labels: tuple[tuple[str, str], ...]
+    """(header of the label column, text) left of it; the header is empty where there is none."""
+
+
+class Layout(NamedTuple):
+    """Label columns and numeric cells of a table."""
+
+    stub: tuple[int, ...]
+    values: tuple[ValueCell, ...]
+    body_rows: int
+    label_heads: tuple[str, ...]
+
+
+_UNIT_IN_BRACKETS: Final = re.compile(
+    r"[\[(]\s*(?P<unit>%|percent|(?:×\s?)?10[−-]\d+\s?\w*|[µμnmk]?s|secs?|seconds|min(?:utes)?|h(?:ours)?|[kMGT]i?B|dB|"
+    r"bits?(?:/\w+)?|[kMG]?(?:eV|Hz|W)|[µμnm]?[AVWm](?:/[\w°µε]+)?|nA/\S+|points?|nats|/|×|x|FPS|°C)\s*[\])]"
+)
+
+
+def split_header(text: str) -> tuple[str, str | None]:
+    """A header's name without arrows, footnote marks and remarks, and the unit it gives in brackets."""
+    unit = _UNIT_IN_BRACKETS.search(text)
+    bare = _UNIT_IN_BRACKETS.sub(" ", text)
+    bare = re.sub(
+        r"[(\[][^()\[\]]*(?:mean|std|sd\b|±|avg|average|higher|lower|↑|↓|better)[^()\[\]]*[)\]]", " ", bare, flags=re.I
+    )
+    bare = re.sub(r"[↑↓▲▼†‡§∗]|\(\s*\)|\[\s*\]|\*+$|±\s*\w*", " ", bare)
+    bare = re.sub(r"(?<=[a-z])- (?=[A-Z])", "-", normalize(bare)).strip(" :,")
+    found = None if unit is None or unit["unit"] == "/" else unit["unit"]
+    if found is None and re.search(r"%", bare):
+        found, bare = "%", normalize(bare.replace("%", " "))
+    return bare, found
+
+
+def _covering(table: Table) -> dict[tuple[int, int], tuple[int, int, str, bool]]:
+    """Position -> (row, column, text, bold) of the cell that covers it, spans included."""
+    covered: dict[tuple[int, int], tuple[int, int, str, bool]] = {}
+    for cell in sorted(table.cells, key=lambda cell: (cell.row, cell.column)):
+        for row in range(cell.row, cell.row + cell.row_span):
+            for column in range(cell.column, cell.column + cell.column_span):
+                covered.setdefault((row, column), (cell.row, cell.column, cell.text, cell.bold))
+    for row, texts in enumerate(table.grid):
+        for column, text in enumerate(texts):
+            if text or (row, column) not in covered:
+                covered[row, column] = (row, column, text, covered.get((row, column), (0, 0, "", False))[3])
+    return covered
+
+
+def _is_number(text: str) -> bool:
+    return parse_cell(text) is not None
+
+
+def _header_rows(table: Table) -> int:
+    """Header rows, with rows of words that follow them directly: a second header line that was taken for the body."""
+    rows = table.header_rows
+    while 0 < rows < len(table.grid) - 1:
+        texts = [text for text in table.grid[rows][1:] if text.strip()]
+        if len(texts) < 2 or any(_is_number(text) or not re.search(r"[A-Za-z]", text) for text in texts):
+            break
+        if len(texts) * 2 < len(table.grid[rows]) and not all(":" in text for text in texts):
+            break
+        rows += 1
+    return rows
+
+
+def _stub_columns(table: Table, columns: int) -> tuple[int, ...]:
+    """Label columns: the table's own, columns of words that lead, and columns of settings that stand before those."""
+    body = table.grid[table.header_rows :]
+    stub = min(table.stub_columns, columns - 1) if columns > 1 else 0
+    for column in range(stub, columns - 1):
+        texts = [row[column] for row in body if column < len(row) and row[column].strip(" -–—")]
+        heads = [row[column] for row in table.grid[: table.header_rows] if column < len(row) and row[column]]
+        if not texts or any(is_metric_header(head) for head in heads):
+            break
+        if sum(_is_number(text) for text in texts) * 2 < len(texts):
+            stub = column + 1
+        elif any("." in text for text in texts):
+            break
+    return tuple(range(stub))
+
+
+def _heads(
+    covered: dict[tuple[int, int], tuple[int, int, str, bool]], rows: int, column: int, values_from: int
+) -> list[tuple[int, str]]:
+    heads: list[tuple[int, str]] = []
+    seen: set[tuple[int, int]] = set()
+    for row in range(rows):
+        origin_row, origin_column, text, _ = covered.get((row, column), (row, column, "", False))
+        if not text and row < rows - 1:  # an unmarked spanner: the nearest text to its left reaches over it
+            for left in range(column - 1, values_from - 1, -1):
+                origin_row, origin_column, text, _ = covered.get((row, left), (row, left, "", False))
+                if text:
+                    below = [covered.get((lower, column), (0, 0, "", False))[2] for lower in range(row + 1, rows)]
+                    text = text if any(below) else ""
+                    break
+        if text and (origin_row, origin_column) not in seen:
+            seen.add((origin_row, origin_column))
+            heads.append((row, normalize(text)))
+    return heads
+
+
+def _fold_period(heads: list[str]) -> int:
+    """The number of columns after which the header row repeats itself word for word; 0 when it does not."""
+    for period in range(2, len(heads) // 2 + 1):
+        if len(heads) % period == 0 and all(heads) and heads == heads[:period] * (len(heads) // period):
+            return period
+    return 0
+
+
+def layout_of(table: Table) -> Layout:
+    """Resolve a table's spans, groups and folds into numeric cells with all that stands above and beside them."""
+    columns = max((len(row) for row in table.grid), default=0)
+    table = table.model_copy(update={"header_rows": _header_rows(table)})
+    covered = _covering(table)
+    head_line = [
+        normalize(covered.get((max(table.header_rows - 1, 0), c), (0, 0, "", False))[2]) for c in range(columns)
+    ]
+    period = _fold_period(head_line) if table.header_rows == 1 else 0
+    if period and not re.search(r"\d", head_line[0]) and _has_words(table, period):
+        stub = tuple(range(period - 1))
+        blocks = [range(start, start + period) for start in range(0, columns, period)]
+    else:
+        stub = _stub_columns(table, columns)
+        blocks = [range(columns)]
+    label_heads = tuple(
+        " ".join(text for _, text in _heads(covered, table.header_rows, column, column)) for column in stub
+    )
+    values: list[ValueCell] = []
+    for block in blocks:
+        values += _block_values(table, covered, block, len(stub), label_heads)
+    values.sort(key=lambda cell: (cell.row, cell.column))
+    return Layout(stub, tuple(values), len(table.grid) - table.header_rows, label_heads)
+
+
+def _has_words(table: Table, period: int) -> bool:
+    """Do the repeated columns hold labels again (and not the same metrics for another data set)?"""
+    texts = [row[period] for row in table.grid[table.header_rows :] if period < len(row) and row[period]]
+    return bool(texts) and not any(_is_number(text) for text in texts)
+
+
+def _block_values(
+    table: Table,
+    covered: dict[tuple[int, int], tuple[int, int, str, bool]],
+    block: range,
+    stub: int,
+    label_heads: tuple[str, ...],
+) -> list[ValueCell]:
+    label_columns, value_columns = list(block)[:stub], list(block)[stub:]
+    over: dict[int, tuple[int, str]] = {}  # headers that change half-way down
+    group = ""
+    values: list[ValueCell] = []
+    first_value = value_columns[0] if value_columns else 0
+    heads = {column: _heads(covered, table.header_rows, column, first_value) for column in value_columns}
+    last: dict[int, str] = {}
+    for row in range(table.header_rows, len(table.grid)):
+        texts = {column: normalize(covered.get((row, column), (0, 0, "", False))[2]) for column in block}
+        for column in label_columns:
+            if texts[column]:
+                last.update({later: "" for later in label_columns if later > column})
+                last[column] = texts[column]
+        numbers = {
+            c: q for c in value_columns if (q := parse_cell(table.grid[row][c] if c < len(table.grid[row]) else ""))
+        }
+        if not numbers:
+            words = [c for c in value_columns if re.search(r"[A-Za-z]{2}", texts[c])]
+            if (words and len(words) * 3 >= len(value_columns)) or (words and all(":" in texts[c] for c in words)):
+                current = ""
+                for column in value_columns:
+                    current = texts[column] or current
+                    if current:
+                        over[column] = (row, current)
+                group = ""
+            elif label_columns and re.search(r"[A-Za-z]{2}", texts[label_columns[0]]) and not words:
+                group = texts[label_columns[0]]
+            continue
+        labels = tuple(
+            (label_heads[i], _FOOT.sub("", texts[c] or last.get(c, ""))) for i, c in enumerate(label_columns)
+        )
+        labels = (("group", group), *labels) if group else labels
+        for column, quantity in numbers.items():
+            path = [
+                h for h in heads[column] if column not in over or h[0] < table.header_rows - 1 or table.header_rows == 1
+            ]
+            path += [over[column]] if column in over else []
+            values.append(
+                ValueCell(
+                    row,
+                    column,
+                    table.grid[row][column],
+                    quantity,
+                    covered.get((row, column), (0, 0, "", False))[3],
+                    tuple(path),
+                    labels,
+                )  # fmt: skip
+            )
+    return values
+
+
+_FOOT: Final = re.compile(r"\s[a-d]$|[†‡§]+$")

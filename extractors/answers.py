@@ -1,0 +1,72 @@
+"""The gate that keeps answers out of what an agent reads: does a text state the outcome it asks for?"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Final
+
+from extractors._vocabulary import WINNER
+from extractors.claims import Number, find_numbers, normalize
+from pipeline.task import Draft, NumericClaim
+
+__all__ = ["states_answer"]
+
+_ASKS: Final = re.compile(r"\b(?:whether|which|if|does|do|did|is|are|how|what|why|will|would|can)\b", re.IGNORECASE)
+_STATED: Final = re.compile(
+    r"\b(?:confirms?|demonstrates?|reveals?|proves?|shows? that|we (?:find|found|observe) that|conclude[sd]?)\b", re.IGNORECASE
+)
+
+
+def _reveals(number: Number, claim: NumericClaim) -> bool:
+    """The claimed number, its percentage or fraction, or a rounding of it to at least three significant digits."""
+    value, target = Decimal(str(abs(number.value))), Decimal(str(abs(claim.value)))
+    if value == target:
+        # a bare small integer is a count far more often than a result: it must look like the claim
+        return claim.decimals > 0 or number.decimals > 0 or target >= 10 or number.unit is not None
+    if claim.decimals > 0 and target != 0 and value in (target * 100, target / 100):
+        return True
+    if number.decimals >= 2 and number.decimals < claim.decimals:
+        rounded = target.quantize(Decimal(10) ** -number.decimals, ROUND_HALF_EVEN)
+        digits = str(rounded).replace(".", "").lstrip("0")
+        return rounded == value and len(digits) >= 3
+    return False
+
+
+def states_answer(text: str, draft: Draft) -> list[str]:
+    """Say how `text` gives the draft's outcome away; an empty list when it does not.
+
+    Looked for: a claimed number (also as a percentage, a fraction or rounded), a winner or a trend (`A outperforms B`,
+    `decreases monotonically`), a finding (`confirms that`), and words taken over from the expected outcome's own
+    statements. Numbers that are conditions of the claims (`n = 50,000`) are part of the question and allowed.
+
+    Args:
+        text: what an agent would read.
+        draft: the draft whose expected outcome must stay hidden.
+
+    Returns:
+        One reason per give-away, in the order found.
+    """
+    allowed = {
+        str(Decimal(str(abs(number.value))).normalize())
+        for claim in draft.expected.claims
+        for condition in claim.conditions
+        for number in find_numbers(f"{condition.name} {condition.value}")
+    }
+    reasons: list[str] = []
+    for number in find_numbers(text):
+        if str(Decimal(str(abs(number.value))).normalize()) in allowed:
+            continue
+        for claim in draft.expected.claims:
+            if _reveals(number, claim):
+                reasons.append(f"states {number.text}, the {claim.metric} of claim {claim.id}")
+                break
+    for sentence in re.split(r"(?<=[.!?])\s+", text):
+        match = WINNER.search(sentence) or _STATED.search(sentence)
+        if match is not None and not _ASKS.search(sentence[: match.start()]):
+            reasons.append(f"states a finding: `{match.group()}`")
+    plain = normalize(text).lower()
+    for quote in re.findall(r"“([^”]{30,})”", draft.expected.text):
+        if normalize(quote).lower() in plain:
+            reasons.append(f"repeats a result sentence: `{quote[:60]}`")
+    return reasons

@@ -1,0 +1,172 @@
+"""Figures: the region of images and drawings that belongs to a caption, with the texts inside (axes, legends).
+
+Non-goal: reading values off a plot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from extractors._captions import FoundCaption
+from extractors._layer import PageText, TextLine
+from extractors._text import Vocabulary, squeeze
+from pipeline.paper import Box, Figure, FloatKind
+
+__all__ = ["figure_region", "read_figures"]
+
+_REACH: Final = 40.0
+"""Points of white between a caption and its graphic, or between two parts of one figure."""
+
+
+def _overlap(a0: float, a1: float, b0: float, b1: float) -> float:
+    return min(a1, b1) - max(a0, b0)
+
+
+def _within(box: Box, other: Box) -> bool:
+    return other.x0 - 6 <= box.x0 and box.x1 <= other.x1 + 6 and other.y0 - 3 <= box.y0 and box.y1 <= other.y1 + 3
+
+
+def _is_prose(line: TextLine, body: float, width: float) -> bool:
+    return abs(line.size - body) < 0.6 and line.width > 0.6 * width and line.text.count(" ") >= 4
+
+
+def _graphics(page: PageText) -> list[Box]:
+    """Images and drawings, without backgrounds that fill the page."""
+    area = page.width * page.height
+    return [
+        box for box in [*page.images, *page.drawings]
+        if (box.x1 - box.x0) * (box.y1 - box.y0) < 0.8 * area and max(box.x1 - box.x0, box.y1 - box.y0) > 4
+        and box.x1 > 0 and box.y1 > 0 and box.x0 < page.width and box.y0 < page.height
+    ]  # fmt: skip
+
+
+def figure_region(
+    page: PageText, caption: FoundCaption, graphics: Sequence[Box], barriers: Sequence[Box], body: float,
+    span: tuple[float, float], *, above: bool,
+) -> Box | None:  # fmt: skip
+    """The union of the graphics that stack up next to the caption without prose or another float between.
+
+    Args:
+        page: text of the page.
+        caption: the caption to start from.
+        graphics: boxes of images and drawings.
+        barriers: boxes of other captions and of tables.
+        body: font size of the running text.
+        span: left and right edge of the column (or columns) of the caption.
+        above: look above the caption (below otherwise).
+    """
+    walls = [line.box for line in page.lines if _is_prose(line, body, span[1] - span[0])] + list(barriers)
+    graphics = [box for box in graphics if not any(_within(box, wall) for wall in barriers)]
+    edge = caption.box.y0 if above else caption.box.y1
+    limit = _wall(walls, span, edge, graphics, above=above)
+    inside = [
+        box for box in graphics
+        if _overlap(box.x0, box.x1, *span) > 0.5 * (box.x1 - box.x0)
+        and (limit - 4 <= box.y0 and box.y1 <= edge + 6 if above else edge - 6 <= box.y0 and box.y1 <= limit + 4)
+    ]  # fmt: skip
+    region: Box | None = None
+    for box in sorted(inside, key=lambda box: -box.y1 if above else box.y0):
+        if region is None:
+            near = edge - box.y1 if above else box.y0 - edge
+        else:
+            near = region.y0 - box.y1 if above else box.y0 - region.y1
+        if near > _REACH:
+            break
+        region = box if region is None else region.union(box)
+    if region is None or max(region.x1 - region.x0, region.y1 - region.y0) < 24:
+        return None
+    return region
+
+
+def _wall(
+    walls: Sequence[Box], span: tuple[float, float], edge: float, graphics: Sequence[Box], *, above: bool
+) -> float:
+    """Where prose or another float ends the search; text that lies inside a graphic is no wall."""
+    facing = [
+        wall for wall in walls
+        if _overlap(wall.x0, wall.x1, *span) > 0 and (wall.y1 <= edge + 2 if above else wall.y0 >= edge - 2)
+        and not any(g.x0 - 2 <= wall.x0 and wall.x1 <= g.x1 + 2 and g.y0 - 2 <= wall.y0 and wall.y1 <= g.y1 + 2
+                    for g in graphics)
+    ]  # fmt: skip
+    if above:
+        return max((wall.y1 for wall in facing), default=0.0)
+    return min((wall.y0 for wall in facing), default=1e9)
+
+
+def _span(page: PageText, caption: FoundCaption) -> tuple[float, float]:
+    middle = page.width / 2
+    if page.columns < 2 or (caption.box.x0 < middle - 20 and caption.box.x1 > middle + 20):
+        return 0.0, page.width
+    left = (caption.box.x0 + caption.box.x1) / 2 < middle
+    return (0.0, middle + 4) if left else (middle - 4, page.width)
+
+
+def _beside(captions: Sequence[FoundCaption], caption: FoundCaption, span: tuple[float, float]) -> tuple[float, float]:
+    """Two captions at one height (side-by-side figures): the boundary is half-way between them."""
+    left, right = span
+    for other in captions:
+        if other is caption or abs(other.box.y0 - caption.box.y0) > 30:
+            continue
+        if other.box.x1 < caption.box.x0 and other.box.x1 > left:
+            left = (other.box.x1 + caption.box.x0) / 2
+        elif other.box.x0 > caption.box.x1 and other.box.x0 < right:
+            right = (other.box.x0 + caption.box.x1) / 2
+    return left, right
+
+
+def read_figures(
+    page: PageText, captions: Sequence[FoundCaption], tables: Sequence[Box], body: float, vocabulary: Vocabulary
+) -> list[tuple[Figure, list[TextLine]]]:
+    """The figures of a page with the text lines that they contain; boxes are in the upright frame.
+
+    A caption without any graphic near it (a figure made of text) gives a figure whose box is the caption's.
+    """
+    graphics = _graphics(page)
+    found: list[tuple[Figure, list[TextLine]]] = []
+    used: list[Box] = []
+    for caption in captions:
+        if caption.kind is not FloatKind.FIGURE:
+            continue
+        span = _beside(captions, caption, _span(page, caption))
+        barriers = [other.box for other in captions if other is not caption] + list(tables) + used
+        region = None
+        for above in (True, False):
+            region = figure_region(page, caption, graphics, barriers, body, span, above=above)
+            if region is not None:
+                break
+        if region is not None:
+            used.append(region)
+        found.append(_figure(page, caption, region, span, vocabulary, body))
+    return found
+
+
+def _figure(
+    page: PageText, caption: FoundCaption, region: Box | None, span: tuple[float, float], vocabulary: Vocabulary,
+    body: float,
+) -> tuple[Figure, list[TextLine]]:  # fmt: skip
+    inside: list[TextLine] = []
+    texts: list[str] = []
+    if region is not None:
+        own = {id(line) for line in caption.lines}
+        margin = 14.0  # tick and axis labels stand outside the drawn frame
+        near = Box(region.x0 - margin, region.y0 - margin, region.x1 + margin, region.y1 + margin)
+        for line in [*page.lines, *page.vertical]:
+            x, y = (line.box.x0 + line.box.x1) / 2, (line.box.y0 + line.box.y1) / 2
+            if id(line) in own or not (near.x0 <= x <= near.x1 and near.y0 <= y <= near.y1):
+                continue
+            outside = not (region.x0 <= x <= region.x1 and region.y0 <= y <= region.y1)
+            if outside and (_is_prose(line, body, span[1] - span[0]) or line.size > body - 0.4):
+                continue
+            inside.append(line)
+            texts.append(squeeze(line.text))
+        for line in inside:
+            region = region.union(line.box)
+    figure = Figure(
+        label=caption.label,
+        caption=caption.text(vocabulary),
+        page=page.number,
+        box=region or caption.box,
+        texts=tuple(text for text in texts if text),
+    )
+    return figure, inside

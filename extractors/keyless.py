@@ -1,0 +1,130 @@
+"""The keyless engine of stage 2.1: a document becomes draft tasks without any language model.
+
+Three passes after EXP-Bench 3.2: takeaways over the whole paper, one draft per experiment with the accumulated context,
+refinement by re-querying the paper. Everything in a draft is read from the document and carries the span it was read
+from; what was considered and refused is part of the result. It does not look at a repository and judges no claim.
+"""
+
+from __future__ import annotations
+
+import re
+
+from extractors._reading import Reading
+from extractors._sentences import run_in_heading
+from extractors.drafting import Context, compose_draft
+from extractors.refining import Index
+from extractors.result_tables import Refusal, read_result_table
+from extractors.takeaways import find_takeaways
+from pipeline.paper import Document, Table
+from pipeline.progress import Reporter, SilentReporter
+from pipeline.schema import Problem, Record, Severity
+from pipeline.task import Draft
+
+__all__ = ["DraftResult", "draft_tasks"]
+
+_STAGE = "draft"
+_ABBREVIATION = re.compile(r"(?P<long>(?:[\w-]+\s){1,6})\((?P<short>[A-Z][A-Za-z0-9]{1,6})s?\)")
+
+
+class DraftResult(Record):
+    """Drafts, best first, and everything that was considered and refused."""
+
+    drafts: tuple[Draft, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def draft_tasks(
+    document: Document, *, max_tasks: int | None = None, reporter: Reporter = SilentReporter()
+) -> DraftResult:
+    """Turn a paper into draft tasks (EXP-Bench 3.2, stage 2.1), deterministically.
+
+    Args:
+        document: the structured reading of a PDF.
+        max_tasks: keep only the best ones; None keeps all.
+        reporter: is told about each experiment.
+
+    Returns:
+        Drafts ordered by confidence, then by their place in the paper. No drafts is a possible answer; then `problems`
+        says what was looked at and why it gave none.
+    """
+    reading = Reading(document)
+    found = find_takeaways(reading)
+    problems = list(found.problems)
+    stated = frozenset(line.index for experiment in found.experiments for line in experiment.statements)
+    context = Context(reading, Index(reading), _definitions(reading), _settings_tables(document), stated)
+    reporter.start(_STAGE, len(found.experiments))
+    drafts: list[Draft] = []
+    for experiment in found.experiments:
+        reporter.step(_STAGE, experiment.label)
+        draft = compose_draft(context, experiment, problems)
+        if draft is not None:
+            drafts.append(draft)
+    drafts = _unique(_merged(drafts, problems))
+    order = {draft.slug: position for position, draft in enumerate(drafts)}
+    drafts.sort(key=lambda draft: (-draft.confidence, order[draft.slug]))
+    for draft in drafts[max_tasks:] if max_tasks is not None else ():
+        _say(problems, draft.slug, f"left out: only the best {max_tasks} were asked for")
+    kept = tuple(drafts if max_tasks is None else drafts[:max_tasks])
+    if not kept:
+        _say(problems, document.title or "paper", "no result of this paper could be made a task", Severity.WARNING)
+    reporter.end(_STAGE, f"{len(kept)} drafts")
+    return DraftResult(drafts=kept, problems=tuple(problems))
+
+
+def _say(problems: list[Problem], where: str, message: str, severity: Severity = Severity.INFO) -> None:
+    problems.append(Problem(component="extract.keyless", where=where, message=message, severity=severity))
+
+
+def _settings_tables(document: Document) -> tuple[Table, ...]:
+    tables = []
+    for table in document.tables:
+        found = read_result_table(table)
+        if isinstance(found, Refusal) and found.kind == "settings":
+            tables.append(table)
+    return tuple(tables)
+
+
+def _definitions(reading: Reading) -> dict[str, str]:
+    """Abbreviations with their long forms, and symbols that a run-in heading defines (`MAE on the matrix H.`)."""
+    names: dict[str, str] = {}
+    for line in reading.lines:
+        for match in _ABBREVIATION.finditer(line.text):
+            short, words = match["short"], match["long"].split()
+            letters = [c.lower() for c in short if c.isalpha()]
+            size = len(letters)
+            candidate = [part for word in words for part in word.split("-")][-size:]
+            if size >= 2 and [w[0].lower() for w in candidate if w] == letters:
+                start = " ".join(words)
+                long = start[start.lower().rfind(candidate[0].lower()) :] if candidate else start
+                names.setdefault(short, f"{long} ({short})")
+    for passage in reading.document.passages:
+        heading = run_in_heading(passage.text)
+        words = heading.split() if heading else []
+        if heading and len(words) > 2 and re.fullmatch(r"[^\W\d_]", words[-1]) and words[-1] not in "aAI":
+            names.setdefault(words[-1], heading)
+    return names
+
+
+def _merged(drafts: list[Draft], problems: list[Problem]) -> list[Draft]:
+    """Drop a draft whose claims another one holds too (four in five of them)."""
+    kept: list[Draft] = []
+    for draft in drafts:
+        own = {(claim.metric.lower(), claim.text) for claim in draft.expected.claims}
+        twin = next(
+            (k for k in kept if len(own & {(c.metric.lower(), c.text) for c in k.expected.claims}) >= 0.8 * len(own)), None
+        )
+        if twin is None:
+            kept.append(draft)
+        else:
+            _say(problems, draft.slug, f"merged into {twin.slug}: it makes the same claims")
+    return kept
+
+
+def _unique(drafts: list[Draft]) -> list[Draft]:
+    """Slugs made unique in reading order."""
+    seen: dict[str, int] = {}
+    result = []
+    for draft in drafts:
+        count = seen[draft.slug] = seen.get(draft.slug, 0) + 1
+        result.append(draft if count == 1 else draft.evolve(slug=f"{draft.slug[:56]}-{count}"))
+    return result

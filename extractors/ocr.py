@@ -1,0 +1,225 @@
+"""OCR with Tesseract, page by page and only where the text layer is missing or broken.
+
+`text_quality` is the measured test that decides. Words come with boxes, so that passages and tables of a scanned page
+are found like those of any other. Non-goal: improving a text layer that is readable.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pymupdf
+from PIL import Image
+
+from extractors._layer import PageText, TextLine, Word
+from extractors._rules import Rule, merge_rules
+from extractors._text import normalise
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.paper import OcrRun
+
+__all__ = ["OCR_DPI", "OcrPage", "ocr_page", "ocr_reason", "tesseract_version", "text_quality"]
+
+OCR_DPI: Final = 200
+"""Character error rate on machine-learning pages .010 at 200 dpi; 300 dpi is no better and 1.6 times slower."""
+_GOOD: Final = 0.5
+"""Text layers below this are read by OCR; see `text_quality` for what was measured."""
+_FEW: Final = 40
+_TIMEOUT: Final = 180
+_SURE: Final = 60.0
+"""Mean confidence below which the page may lie on its side: upright pages gave 88-96, turned ones 20-45."""
+_TSV_WORD: Final = "5"
+
+
+@dataclass(frozen=True, slots=True)
+class OcrPage:
+    """The words and rules that OCR found, and the record of the run."""
+
+    text: PageText
+    rules: list[Rule]
+    run: OcrRun
+
+
+def text_quality(text: str) -> float:
+    """How far a text layer can be read: 1 clean, 0 none.
+
+    The share of characters that are real (assigned, not private-use, not a replacement or control character), times
+    the plausibility of its words: of the words of three and more Latin letters, at least 60 % have a vowel in a sound
+    text, and few in one whose codes are shifted by a font without a character map. Texts of fewer than 40 such words
+    are not judged by vowels; other scripts never are.
+    """
+    dense = re.sub(r"\s", "", text)
+    if not dense:
+        return 0.0
+    bad = sum(unicodedata.category(c) in ("Co", "Cn", "Cc", "Cs") or c == "\ufffd" for c in dense)
+    real = 1 - bad / len(dense)
+    words = re.findall(r"[A-Za-z]{3,}", text)
+    plausible = 1.0
+    if len(words) >= 40:
+        voiced = sum(bool(re.search("[aeiouyAEIOUY]", word)) for word in words) / len(words)
+        plausible = min(1.0, voiced / 0.6)
+    elif len(dense) > 400 and len(words) < 5 and sum(c.isalpha() and c.isascii() for c in dense) > 0.3 * len(dense):
+        plausible = 0.4
+    return round(real * plausible, 3)
+
+
+def ocr_reason(page: PageText, quality: float) -> str | None:
+    """Why the page needs OCR, or None.
+
+    A page without marks is empty, not scanned; a page that is one large image with a stamp of text on it is scanned.
+    """
+    characters = sum(len(line.text) for line in page.lines)
+    area = page.width * page.height
+    covered = max(((box.x1 - box.x0) * (box.y1 - box.y0) / area for box in page.images), default=0.0)
+    painted = covered > 0.02 or len(page.drawings) > 50
+    if characters < _FEW and (covered > 0.25 or (characters == 0 and painted)):
+        return f"no text layer ({characters} characters on a page whose image covers {covered:.0%})"
+    if covered > 0.6 and characters < 200:
+        return f"{characters} characters of text on a page whose image covers {covered:.0%}"
+    if characters >= _FEW and quality < _GOOD:
+        return f"text layer not readable (quality {quality:.2f}, {_GOOD} needed)"
+    return None
+
+
+def tesseract_version() -> str | None:
+    """Version of the installed Tesseract, or None where there is none."""
+    if shutil.which("tesseract") is None:
+        return None
+    done = subprocess.run(["tesseract", "--version"], capture_output=True, text=True, timeout=30, check=False)
+    match = re.search(r"tesseract\s+v?([\d.]+\S*)", done.stdout + done.stderr)
+    return match.group(1) if match else None
+
+
+def _tesseract(image: bytes, arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    # One thread: with two, Tesseract was seven times slower on a busy machine.
+    environment = {**os.environ, "OMP_THREAD_LIMIT": "1"}
+    return subprocess.run(
+        ["tesseract", "stdin", "stdout", "--dpi", str(OCR_DPI), *arguments],
+        input=image, capture_output=True, timeout=_TIMEOUT, check=False, env=environment,
+    )  # fmt: skip
+
+
+def _fail(page: int, cause: str) -> ExpbenchError:
+    return ExpbenchError(
+        FailureKind.PAPER_UNREADABLE, f"page {page}", f"Tesseract failed ({cause})",
+        consequence="The text of this page is missing",
+        next_step="Run `tesseract --list-langs` and install the language data `eng` if it is not listed",
+    )  # fmt: skip
+
+
+def _orientation(image: bytes) -> int:
+    """Degrees clockwise that bring the page upright, as Tesseract's orientation detection sees it; 0 when unsure."""
+    done = _tesseract(image, ["--psm", "0"])
+    match = re.search(rb"Rotate: (\d+)", done.stdout)
+    sure = re.search(rb"Orientation confidence: ([\d.]+)", done.stdout)
+    return int(match.group(1)) if done.returncode == 0 and match and sure and float(sure.group(1)) > 1 else 0
+
+
+def _png(image: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> OcrPage:
+    """Read one page by OCR; on its side, it is turned upright first.
+
+    Raises:
+        ExpbenchError: Tesseract fails on the page or takes longer than three minutes.
+    """
+    pixels = sheet.get_pixmap(dpi=OCR_DPI, colorspace=pymupdf.csGRAY, alpha=False)
+    image = Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
+    try:
+        turn, words, sure = 0, *_read(image, number)
+        if sure < _SURE:
+            turn = _orientation(_png(image))
+            if turn:
+                turned = image.rotate(-turn, expand=True)
+                again, surer = _read(turned, number)
+                if surer > sure:
+                    image, words, sure = turned, again, surer
+                else:
+                    turn = 0
+    except subprocess.TimeoutExpired as error:
+        raise _fail(number, f"no result after {_TIMEOUT} s") from error
+    scale = 72 / OCR_DPI
+    page = PageText(number, image.width * scale, image.height * scale, _lines(words, number, scale), turn)
+    run = OcrRun(
+        engine="tesseract", version=version, dpi=OCR_DPI, rotation=turn, mean_confidence=round(sure, 1), reason=reason
+    )
+    return OcrPage(page, image_rules(np.asarray(image), scale), run)
+
+
+def _read(image: Image.Image, number: int) -> tuple[list[dict[str, str]], float]:
+    done = _tesseract(_png(image), ["--psm", "3", "-l", "eng", "tsv"])
+    if done.returncode != 0:
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise _fail(number, last[-1] if last else f"exit code {done.returncode}")
+    table = csv.DictReader(io.StringIO(done.stdout.decode("utf-8", "replace")), delimiter="\t", quoting=csv.QUOTE_NONE)
+    words = [row for row in table if row["level"] == _TSV_WORD and (row["text"] or "").strip()]
+    letters = sum(len(row["text"]) for row in words)
+    sure = sum(float(row["conf"]) * len(row["text"]) for row in words) / letters if letters else 0.0
+    return words, sure
+
+
+def _lines(rows: list[dict[str, str]], number: int, scale: float) -> list[TextLine]:
+    """Tesseract's words as text lines; size and baseline are estimated from the letters' heights.
+
+    Letters without descenders stand on the baseline; ascenders and capitals are about 0.7 of the font size high.
+    """
+    groups: dict[tuple[int, int, int], list[dict[str, str]]] = {}
+    for row in rows:
+        groups.setdefault((int(row["block_num"]), int(row["par_num"]), int(row["line_num"])), []).append(row)
+    lines = []
+    for key, members in groups.items():
+        heights, bottoms = [], []
+        for row in members:
+            top, height = int(row["top"]) * scale, int(row["height"]) * scale
+            if not re.search(r"[gjpqy,;()\[\]/|Q]", row["text"]):
+                bottoms.append(top + height)
+                if re.search(r"[A-Zbdfhklt0-9]", row["text"]):
+                    heights.append(height / 0.7)
+        all_bottoms = [(int(row["top"]) + int(row["height"])) * scale for row in members]
+        all_heights = [int(row["height"]) * scale / 0.92 for row in members]
+        size = round(2 * statistics.median(heights or all_heights)) / 2
+        size = min(max(size, 4.0), 40.0)
+        baseline = statistics.median(bottoms) if bottoms else statistics.median(all_bottoms) - 0.2 * size
+        words = []
+        for row in members:
+            x0, top = int(row["left"]) * scale, int(row["top"]) * scale
+            x1, bottom = x0 + int(row["width"]) * scale, top + int(row["height"]) * scale
+            base = bottom if abs(bottom - baseline) < 0.12 * size else baseline
+            words.append(Word(x0, top, x1, bottom, base, size, normalise(row["text"])))
+        words = [word for word in words if word.text.strip()]
+        if words:
+            lines.append(TextLine(number, key[0] * 1000 + key[1], words))
+    return lines
+
+
+def image_rules(grey: npt.NDArray[np.uint8], scale: float) -> list[Rule]:
+    """Horizontal lines of a rendered page: dark runs of at least 24 points, at most 2.5 points thick."""
+    dark = grey < 128
+    shortest, thickest = int(24 / scale), 2.5 / scale
+    rules: list[Rule] = []
+    for y in map(int, np.flatnonzero(dark.sum(axis=1) >= shortest)):
+        edges = np.diff(np.concatenate(([0], dark[y].view(np.int8), [0])))
+        for start, end in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+            if end - start < shortest:
+                continue
+            reach = int(thickest) + 1
+            above = float(dark[y - reach, start:end].mean()) if y >= reach else 0.0
+            below = float(dark[y + reach, start:end].mean()) if y + reach < len(dark) else 0.0
+            if above < 0.5 and below < 0.5:
+                rules.append(Rule(float(start) * scale, float(end) * scale, float(y) * scale))
+    return merge_rules(rules, distance=1.6, gap=3.0)

@@ -1,0 +1,171 @@
+"""Third pass: ask the whole paper, appendices included, for what a draft still lacks.
+
+After EXP-Bench 3.2, stage 2.1: setup details often stand far from the experiment. A lexical index (BM25) over sentences,
+captions and table rows answers two questions here: which sentences describe how to do it, and which settings are given
+anywhere. Nothing is returned without the span it was read from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import bm25s
+
+from extractors._reading import Line, Reading
+from extractors._vocabulary import SETTING, find_metric
+from extractors.claims import find_numbers, normalize, symbols_in
+from pipeline.paper import Table
+from pipeline.task import Evidence, Hyperparameter, TableEvidence
+
+__all__ = ["Index", "find_settings", "settings_of_table", "tokens"]
+
+_STOP: Final = frozenset({
+    "the", "a", "an", "of", "and", "or", "to", "in", "on", "for", "with", "by", "is", "are", "was", "were", "be",
+    "as", "at", "from", "that", "this", "these", "those", "it", "its", "we", "our", "which", "can", "has", "have",
+    "had", "not", "no", "than", "then", "also", "such", "each", "both", "all", "into", "over", "under", "using",
+    "used", "use", "between", "their", "they",
+})  # fmt: skip
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-case words and symbols without stop words; plural `s` dropped, so that `seeds` finds `seed`."""
+    words = re.findall(r"[^\W_]+(?:[-'][^\W_]+)*", normalize(text).lower())
+    return [w[:-1] if len(w) > 3 and w.endswith("s") and not w.endswith("ss") else w for w in words if w not in _STOP]
+
+
+class Index:
+    """BM25 over the sentences of a paper, deterministic in its order of answers."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.lines: Sequence[Line] = reading.lines
+        corpus = [tokens(f"{reading.blocks[line.block].title} {line.text}") or ["-"] for line in self.lines]
+        self._model = None
+        if corpus:
+            self._model = bm25s.BM25()
+            self._model.index(corpus, show_progress=False)
+
+    def search(self, query: str, limit: int) -> list[tuple[float, Line]]:
+        """The best lines for a query with their scores, ties in reading order; scores of 0 are left out."""
+        words = sorted(set(tokens(query)))
+        if self._model is None or not words:
+            return []
+        scores = [float(score) for score in self._model.get_scores(words)]
+        order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+        return [(scores[i], self.lines[i]) for i in order[:limit] if scores[i] > 0]
+
+
+class _Setting(NamedTuple):
+    name: str
+    value: str
+
+
+_NUMBER_WORD: Final = r"(?:two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred)"
+_VALUE: Final = rf"(?:\d[\d,]*(?:\.\d+)?(?:\s?[×·]\s?10\s?[−–-]?\d+|[eE][−-]?\d+)?%?|{_NUMBER_WORD})"
+_NAME_VALUE: Final = re.compile(
+    rf"\b(?P<name>{SETTING})\s(?:\([^()]{{1,12}}\)\s)?"
+    rf"(?:(?:is|are|was|were)(?: set| fixed)?(?: to| at)?|of(?: either)?|=|to|:|at|set to|fixed (?:to|at))\s?(?P<value>{_VALUE})(?!\w)",
+    re.IGNORECASE,
+)
+_VALUE_NAME: Final = re.compile(
+    rf"(?<![\w.,-])(?<!\d, )(?<!every )(?P<value>{_VALUE})\s(?P<mid>(?:(?:random|independent|different|training|bootstrap|Monte Carlo|"
+    rf"fixed|decision|hidden|total|node-wise|warm-up)\s){{0,2}})(?P<name>{SETTING})\b",
+    re.IGNORECASE,
+)
+_CHOICE: Final = re.compile(
+    r"\b(?P<value>Adam[WX]?|SGD|RMSprop|L-BFGS|LBFGS|Adagrad|Nesterov|CMA-ES)\b(?=\s?(?:optimi[sz]er|with|,|\.|\[|\())|"
+    r"\b(?P<split>\d{1,2}\s?[/:–-]\s?\d{1,2}(?:\s?[/:–-]\s?\d{1,2})?)\s(?:train\w*|split)|"
+    r"\b(?P<cv>leave-one-out|LOO|(?:\d+|two|three|four|five|ten|twenty)-fold(?: cross-validation)?)\b"
+)
+
+
+def _settings_in(text: str, own: bool) -> list[_Setting]:
+    text = re.sub(r"(?<=\d), (?=000\b)", ",", text)  # typeset thousands: `260, 000`
+    found: list[_Setting] = []
+    for match in _NAME_VALUE.finditer(text):
+        found.append(_Setting(match["name"].lower(), match["value"]))
+    for match in _VALUE_NAME.finditer(text):
+        if not own and not re.match(r"seed|rep|run|trial|fold|.*epoch|restart", match["name"], re.IGNORECASE):
+            continue  # `10 steps` or `50 samples` mean something only where they are said
+        found.append(_Setting(f"{match['mid']}{match['name']}".lower(), match["value"]))
+    for match in _CHOICE.finditer(text):
+        if match["value"]:
+            found.append(_Setting("optimizer", match["value"]))
+        elif match["split"]:
+            found.append(_Setting("data split", match["split"]))
+        else:
+            found.append(_Setting("cross-validation", match["cv"]))
+    metrics = {phrase.split()[-1] for _, _, phrase in find_metric(text)}
+    for name, value, start, _ in symbols_in(text):
+        if name not in metrics and value[0] not in "{[" and not re.match(r"[xyzi]\d?$", name) and not re.search(r"[|ˆ^(]\s?$", text[:start]):
+            found.append(_Setting(name, value))
+    return found
+
+
+def find_settings(
+    reading: Reading, lines: Iterable[Line], exclude: frozenset[str], claimed: frozenset[str], own: frozenset[int]
+) -> tuple[Hyperparameter, ...]:
+    """Settings that sentences state, first statement first.
+
+    Args:
+        reading: the paper.
+        lines: sentences to read, most relevant first: where two disagree, the first one stands.
+        exclude: names (lower case) that vary in the experiment and therefore have no single value.
+        claimed: printed numbers of the claims: a result is not a setting.
+        own: indices of the experiment's own sentences; a bare symbol means the same thing only there.
+    """
+    found: dict[str, Hyperparameter] = {}
+    for line in lines:
+        for name, value in _settings_in(line.text, line.index in own):
+            key = re.sub(r"s$", "", name.lower())
+            value = value.rstrip(",.")
+            numbers = {number.text for number in find_numbers(value)}
+            if re.match(r"[A-Za-zα-ω]{1,2}(?:max|min|\d)?$", name) and line.index not in own:
+                continue
+            if key in found or key in exclude or name.lower() in exclude or numbers & claimed:
+                continue
+            if re.sub(r"\s", "", normalize(value)) not in re.sub(r"\s", "", normalize(line.text)):
+                continue
+            evidence: tuple[Evidence, ...] = (reading.quote(line),)
+            found[key] = Hyperparameter(name=name, value=value, source="paper", evidence=evidence)
+    return tuple(found.values())
+
+
+def settings_of_table(table: Table, methods: Sequence[str]) -> tuple[Hyperparameter, ...]:
+    """Settings listed in a hyper-parameter table: name/value rows, or one row per method with settings as columns.
+
+    Args:
+        table: a table refused as a result because it lists settings.
+        methods: the methods of the experiment; rows of other methods are left out.
+    """
+    found: list[Hyperparameter] = []
+    wanted = {re.sub(r"\W", "", method.lower()) for method in methods}
+    heads = table.grid[0] if table.header_rows and table.grid else ()
+    columns = max((len(row) for row in table.grid), default=0)
+    single = next((c for c in range(1, len(heads)) if re.match(r"values?\b|settings?\b|default", heads[c], re.I)), None)
+    single = 1 if single is None and columns == 2 else single
+    for row, texts in enumerate(table.grid):
+        if row < table.header_rows or len(texts) < 2 or not texts[0]:
+            continue
+        label = re.sub(r"\W", "", texts[0].lower())
+        for column in range(1, len(texts)):
+            value = texts[column].strip()
+            if not value or value in "—–-" or re.fullmatch(r"[A-Za-z]", value):
+                continue
+            if single is not None:
+                if column != single:
+                    continue
+                name = texts[0].strip()
+            elif re.fullmatch(SETTING, texts[0].strip(), re.IGNORECASE) and column < len(heads):
+                name = f"{texts[0].strip().lower()} ({heads[column]})"
+            elif column < len(heads) and heads[column] and label in wanted:
+                name = f"{heads[column].lower()} ({texts[0].strip()})"
+            else:
+                continue
+            box = next((c.box for c in table.cells if c.row == row and c.column == column and c.box), table.box)
+            evidence: tuple[Evidence, ...] = (
+                TableEvidence(label=table.label, page=table.page, box=box, row=row, column=column, quote=value),
+            )
+            found.append(Hyperparameter(name=name, value=value, source="paper", evidence=evidence))
+    return tuple(found)

@@ -1,0 +1,225 @@
+"""From an experiment's reported numbers to claims and design variables.
+
+Independent is what varies between the claims, constant what all of them share, dependent what was measured (EXP-Bench
+3.1). A condition that merely goes along with another one (the alphabet size of each method) is an attribute, not a
+variable of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from extractors._reading import Reading
+from extractors._vocabulary import direction_of
+from extractors.claims import normalize, printed_band, symbols_in
+from extractors.result_tables import Axis, Metric, ResultCell, axis_kind
+from extractors.takeaways import Experiment
+from pipeline.schema import Problem, Severity
+from pipeline.task import Condition, DesignVariable, Evidence, NumericClaim, TableEvidence
+
+__all__ = ["MAX_CLAIMS", "Plan", "design_variables", "plan_experiment"]
+
+# More than this and a task is no longer one experiment; tables of the hand-labelled papers hold 8 to 264 numbers,
+# two in three of them at most 40.
+MAX_CLAIMS: Final = 40
+
+
+@dataclass
+class Plan:
+    """An experiment's claims with their conditions sorted into roles."""
+
+    experiment: Experiment
+    claims: tuple[NumericClaim, ...]
+    metrics: tuple[Metric, ...]
+    axes: tuple[Axis, ...]
+    """Independent variables, the compared one first."""
+    attributes: dict[str, tuple[str, dict[str, str]]]
+    """Condition -> (the axis it goes along with, its value for each value of that axis)."""
+    fixed: tuple[tuple[str, str], ...]
+    data: str | None = None
+    sweeps: tuple[Axis, ...] = field(default=())
+    """Symbols that the text says were varied (`n ∈ {5,000; 20,000}`), when the claims do not resolve them."""
+
+
+def plan_experiment(reading: Reading, experiment: Experiment, problems: list[Problem]) -> Plan:
+    """Make an experiment's claims and sort their conditions.
+
+    Args:
+        reading: the paper.
+        experiment: what the first pass stitched together.
+        problems: receives what was left out and why.
+    """
+    if experiment.table is not None:
+        cells = _preferred(experiment, problems)
+        claims = tuple(_cell_claim(experiment, cell, f"c{i}") for i, cell in enumerate(cells, 1))
+        metrics = tuple(dict.fromkeys(cell.metric for cell in cells))
+    else:
+        claims = tuple(_sentence_claim(reading, experiment, i) for i in range(len(experiment.claims)))
+        metrics = tuple(dict.fromkeys(Metric(c.metric, c.unit, direction_of(c.metric)) for c in claims))
+    kept = tuple(claim for claim in claims if _verified(reading, claim, problems))
+    axes, attributes, fixed = _roles(kept)
+    plan = Plan(experiment, kept, metrics, axes, attributes, fixed)
+    if experiment.table is None:
+        plan.sweeps = _sweeps(reading, experiment, plan)
+    return plan
+
+
+def _cell_claim(experiment: Experiment, cell: ResultCell, name: str) -> NumericClaim:
+    assert experiment.table is not None
+    table, quantity = experiment.table.table, cell.quantity
+    box = next((c.box for c in table.cells if (c.row, c.column) == (cell.row, cell.column) and c.box), table.box)
+    evidence = TableEvidence(
+        label=table.label, page=table.page, box=box, row=cell.row, column=cell.column, quote=cell.text,
+        row_labels=table.row_labels(cell.row), column_headers=table.column_headers(cell.column),
+    )  # fmt: skip
+    return NumericClaim(
+        id=name, metric=cell.metric.name, value=quantity.value, text=normalize(quantity.text), decimals=quantity.decimals,
+        unit=quantity.unit, uncertainty=quantity.uncertainty,
+        conditions=tuple(Condition(name=n, value=v) for n, v in cell.conditions),
+        band=printed_band(quantity.value, 10.0**-quantity.decimals, quantity.uncertainty), evidence=(evidence,),
+    )  # fmt: skip
+
+
+def _sentence_claim(reading: Reading, experiment: Experiment, position: int) -> NumericClaim:
+    item = experiment.claims[position]
+    number = item.claim.number
+    decimals = max(0, round(-math.log10(number.step)))
+    return NumericClaim(
+        id=f"c{position + 1}", metric=item.claim.metric, value=number.value, text=number.text, decimals=decimals,
+        unit=number.unit, uncertainty=number.uncertainty,
+        conditions=tuple(Condition(name=n, value=v) for n, v in item.conditions),
+        band=printed_band(number.value, number.step, number.uncertainty), evidence=(reading.quote(item.line),),
+    )  # fmt: skip
+
+
+def _verified(reading: Reading, claim: NumericClaim, problems: list[Problem]) -> bool:
+    """Every quote must stand where it is said to, and the number in its quote."""
+    for evidence in claim.evidence:
+        quote = normalize(getattr(evidence, "quote", ""))
+        if not reading.supports(evidence) or normalize(claim.text) not in quote:
+            message = f"claim {claim.metric} = {claim.text} refused: its evidence does not hold the number"
+            problems.append(
+                Problem(component="extract.claims", where=f"page {getattr(evidence, 'page', '?')}", message=message,
+                        severity=Severity.WARNING)
+            )  # fmt: skip
+            return False
+    return True
+
+
+def _preferred(experiment: Experiment, problems: list[Problem]) -> tuple[ResultCell, ...]:
+    """All result cells, or of a large table those that the text speaks about."""
+    assert experiment.table is not None
+    cells = experiment.table.cells
+    if len(cells) <= MAX_CLAIMS:
+        return cells
+    said = " ".join(line.text for line in [*experiment.statements, *experiment.mentions, *experiment.headlines]).lower()
+    by_column = max(sum(cell.column == column for cell in cells) for column in {cell.column for cell in cells})
+    across = by_column * 2 <= MAX_CLAIMS  # whole columns where two or more of them fit, else whole rows
+    worth: dict[int, list[float]] = {}
+    for cell in cells:
+        named = sum(value.lower() in said for _, value in cell.conditions if len(value) > 2)
+        score = 3.0 * (normalize(cell.text) in said and cell.quantity.decimals > 0) + named + 0.5 * cell.bold
+        score += 1.0 * (cell.metric.name.lower() in said)
+        worth.setdefault(cell.column if across else cell.row, []).append(score)
+    kept: set[int] = set()
+    room = MAX_CLAIMS
+    for line in sorted(worth, key=lambda line: (-sum(worth[line]) / len(worth[line]), line)):
+        if len(worth[line]) <= room:
+            kept.add(line)
+            room -= len(worth[line])
+    chosen = [index for index, cell in enumerate(cells) if (cell.column if across else cell.row) in kept]
+    chosen = chosen or list(range(MAX_CLAIMS))
+    left = len(cells) - len(chosen)
+    problems.append(
+        Problem(component="extract.claims", where=f"{experiment.label} (page {experiment.table.table.page})",
+                message=f"{left} of its {len(cells)} numbers left out: a task holds at most {MAX_CLAIMS} claims, those "
+                "that the text speaks about first", severity=Severity.INFO)
+    )  # fmt: skip
+    return tuple(cells[index] for index in chosen)
+
+
+_KIND_ORDER: Final = {"method": 0, "number": 1, "setting": 2, "dataset": 3}
+
+
+def _roles(
+    claims: Sequence[NumericClaim],
+) -> tuple[tuple[Axis, ...], dict[str, tuple[str, dict[str, str]]], tuple[tuple[str, str], ...]]:
+    values: dict[str, dict[str, None]] = {}
+    for claim in claims:
+        for condition in claim.conditions:
+            values.setdefault(condition.name, {})[condition.value] = None
+    complete = {name for name in values if all(any(c.name == name for c in claim.conditions) for claim in claims)}
+    varying = [
+        Axis(n, tuple(v), axis_kind(n, tuple(v))) for n, v in values.items() if len(v) > 1 or n not in complete
+    ]  # fmt: skip
+    fixed = tuple((n, next(iter(v))) for n, v in values.items() if len(v) == 1 and n in complete)
+    # the compared axis: methods first; among equals the one with most values, then the first in the table
+    varying.sort(key=lambda axis: (_KIND_ORDER[axis.kind], -len(axis.values)))
+    attributes: dict[str, tuple[str, dict[str, str]]] = {}
+    axes: list[Axis] = []
+    for axis in varying:
+        owner = next((o for o in axes if _mapping(claims, o.name, axis.name) is not None), None)
+        mapping = _mapping(claims, owner.name, axis.name) if owner else None
+        if owner is not None and mapping is not None:
+            attributes[axis.name] = (owner.name, mapping)
+        elif len(axis.values) > 1 or owner is None:
+            axes.append(axis)
+    return tuple(axes), attributes, fixed
+
+
+def _mapping(claims: Sequence[NumericClaim], of: str, name: str) -> dict[str, str] | None:
+    """The one value of condition `name` for each value of condition `of`; None when it is not one."""
+    mapping: dict[str, str] = {}
+    for claim in claims:
+        conditions = {c.name: c.value for c in claim.conditions}
+        if of in conditions and mapping.setdefault(conditions[of], conditions.get(name, "")) != conditions.get(name, ""):
+            return None
+    return mapping
+
+
+def _sweeps(reading: Reading, experiment: Experiment, plan: Plan) -> tuple[Axis, ...]:
+    """Sets such as `α ∈ {2, 4, 8}` in the experiment's own blocks."""
+    known = {axis.name for axis in plan.axes} | {name for name, _ in plan.fixed}
+    found: dict[str, Axis] = {}
+    sections = {reading.blocks[block].section for block in experiment.blocks}
+    stated = {line.index for line in experiment.statements}
+    for line in reading.lines:
+        if reading.blocks[line.block].section not in sections or line.index in stated:
+            continue
+        for name, value, _, _ in symbols_in(line.text):
+            separator = ";" if ";" in value else ","
+            members = tuple(part.strip() for part in value.strip("{}").split(separator) if part.strip())
+            indexed = len(name) > 1 and name[-1] in "ijk"
+            if value.startswith("{") and name not in known and len(members) > 1 and not indexed:
+                if name not in found or len(found[name].values) < len(members):
+                    found[name] = Axis(name, members, "number")
+    return tuple(found.values())
+
+
+def design_variables(
+    plan: Plan, settings: Sequence[tuple[str, str, tuple[Evidence, ...]]]
+) -> dict[str, tuple[DesignVariable, ...]]:
+    """The plan's design: `constant`, `independent` and `dependent` variables.
+
+    Args:
+        plan: the experiment.
+        settings: (name, value, evidence) of the settings that the third pass found.
+    """
+    varying = {axis.name.lower() for axis in (*plan.axes, *plan.sweeps)} | {name.lower() for name in plan.attributes}
+    constant = [DesignVariable(name=name, values=(value,)) for name, value in plan.fixed]
+    if plan.data and not any(re.match(r"data", v.name, re.IGNORECASE) for v in constant):
+        constant.insert(0, DesignVariable(name="data", values=(plan.data,)))
+    names = {variable.name.lower() for variable in constant}
+    for name, value, _ in settings:
+        if name.lower() not in varying and name.lower() not in names:
+            names.add(name.lower())
+            constant.append(DesignVariable(name=name, values=(value,)))
+    independent = [DesignVariable(name=axis.name, values=axis.values) for axis in (*plan.axes, *plan.sweeps)]
+    dependent = [
+        DesignVariable(name=metric.name, values=(metric.unit,) if metric.unit else ()) for metric in plan.metrics
+    ]  # fmt: skip
+    return {"constant": tuple(constant), "independent": tuple(independent), "dependent": tuple(dependent)}

@@ -1,0 +1,324 @@
+"""Which files an agent must not see, each with the reason (EXP-Bench 3.2: the list of masked files of a task).
+
+What is taken out, in this order; the first reason that applies is the one that is recorded:
+
+1. the source scripts of the task: entry points, wrappers and configurations of the chain. Library files stay: the paper
+   masks "relevant scripts", and an agent re-implements the experiment on top of the library. A chain that consists of
+   library files only is masked as it is, because otherwise nothing would be;
+2. the paper: its file, any text or PDF that is mostly the paper, and the by-products of its LaTeX source;
+3. README files at the root, and documentation that runs a masked script or states a claimed number;
+4. results: what the re-execution produced, and data files in directories for results;
+5. copies: exact and near-duplicates of 1, also in notebooks, archives, compiled files and build directories;
+6. git history in disguise: `.gitmodules`, bare repositories, packs and bundles that are ordinary files;
+7. outputs of notebooks (cleared, the cells stay), numbers in comments and strings of code (overwritten).
+
+What states an answer but cannot be taken out without breaking code is left and becomes a problem of the plan; the leak
+scan blocks on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Final, Literal
+
+from masking.comments import text_spans
+from masking.notebooks import clear_outputs, has_outputs
+from masking.numbers import BLOCKING
+from masking.papers import PaperProbe, document_text
+from masking.probe import MIN_EXACT, Examination, Probe, Reference, is_code, is_prose
+from masking.records import MaskPlan, TextEdit
+from masking.tree import Entry, entries
+from pipeline.paper import Document
+from pipeline.repository import Snapshot
+from pipeline.schema import Problem, Severity
+from pipeline.task import LeakHit, MaskedPath, SourceScript, Task
+
+__all__ = ["background", "masked_sources", "plan_mask", "references"]
+
+_RESULT_DIRECTORIES: Final = frozenset(
+    [
+        "results",
+        "result",
+        "outputs",
+        "output",
+        "logs",
+        "log",
+        "runs",
+        "wandb",
+        "tensorboard",
+        "lightning_logs",
+        "mlruns",
+    ]
+)
+_RESULT_SUFFIXES: Final = frozenset(
+    [".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".log", ".txt", ".out", ".md", ".html", ".tex", ".png", ".jpg",
+     ".jpeg", ".gif", ".svg", ".pdf", ".eps", ".npz", ".npy", ".pkl", ".pickle", ".parquet", ".xlsx", ".wandb"]
+)  # fmt: skip
+_STATED_RESULTS: Final = _RESULT_SUFFIXES - {".yaml", ".yml"} | {".rst", ".htm", ".org", ".adoc", ".tex", ".bbl"}
+_LATEX: Final = frozenset(
+    [".tex", ".bbl", ".aux", ".blg", ".log", ".out", ".toc", ".lof", ".lot", ".fls", ".fdb_latexmk", ".pdf", ".ps",
+     ".dvi", ".gz"]
+)  # fmt: skip
+_KEPT_PROSE: Final = re.compile(r"^(licen[cs]e|copying|notice|requirements.*|constraints.*)(\.\w+)?$", re.IGNORECASE)
+_GIT_FILES: Final = (b"# v2 git bundle", b"# v3 git bundle", b"PACK\0\0\0")
+_ORDER: Final = ("paper", "exact", "near_duplicate", "canary", "git_object", "task_text", "number")
+"""Which of several reasons is recorded."""
+MAX_BACKGROUND: Final = 1 << 20
+MAX_READ: Final = 128 << 20
+"""Larger files are compared by digest only and reported."""
+
+
+def masked_sources(task: Task) -> tuple[SourceScript, ...]:
+    """The source scripts that are masked: all but libraries, or the libraries where there is nothing else."""
+    scripts = tuple(script for script in task.truth.sources if script.role != "library")
+    return scripts or task.truth.sources
+
+
+def _root_readme(path: str) -> bool:
+    return "/" not in path and path.lower().startswith("readme")
+
+
+def references(task: Task, snapshot: Snapshot) -> list[Reference]:
+    """The texts whose near-duplicates are looked for: masked source scripts and the README files at the root."""
+    files = {file.path for file in snapshot.files}
+    paths = [script.path for script in masked_sources(task) if script.path in files]
+    paths += sorted(path for path in files if _root_readme(path) and path not in paths)
+    return [Reference(path, (snapshot.root / path).read_bytes()) for path in paths]
+
+
+def background(task: Task, snapshot: Snapshot) -> Iterator[bytes]:
+    """The other code of the repository, each content once: what it shares with a masked file is the house's style."""
+    masked = {script.path for script in masked_sources(task)}
+    seen = {file.sha256 for file in snapshot.files if file.path in masked}
+    for file in snapshot.files:
+        code = is_code(file.path) and not file.binary and file.size <= MAX_BACKGROUND
+        if code and file.path not in masked and file.sha256 not in seen:
+            seen.add(file.sha256)
+            yield (snapshot.root / file.path).read_bytes()
+
+
+def plan_mask(
+    task: Task, snapshot: Snapshot, *, documents: Sequence[Document] = (), paper_sha256: str | None = None
+) -> MaskPlan:
+    """Plan the mask of one task.
+
+    Args:
+        task: located (and, better, validated: the files that its runs produced are results).
+        snapshot: the original repository.
+        documents: readings of the paper; without one, copies of its text are not recognised.
+        paper_sha256: digest of the paper's file; those of the task and of the documents are used besides.
+    """
+    return _Planner(task, snapshot, documents, paper_sha256).plan()
+
+
+class _Planner:
+    """Collects decisions; the first reason for a path wins."""
+
+    def __init__(self, task: Task, snapshot: Snapshot, documents: Sequence[Document], paper_sha256: str | None) -> None:
+        self.task = task
+        self.snapshot = snapshot
+        self.entries = {entry.path: entry for entry in entries(snapshot.root)}
+        self.digests = {file.path: file.sha256 for file in snapshot.files}
+        self.chosen: dict[str, MaskedPath] = {}
+        self.edits: list[TextEdit] = []
+        self.problems: list[Problem] = []
+        known = {paper_sha256, task.paper.sha256, *(document.sha256 for document in documents)}
+        self.paper_digests = frozenset(digest for digest in known if digest)
+        paper = PaperProbe([document_text(document) for document in documents])
+        self.paper = paper if paper.usable else None
+        self.sources = masked_sources(task)
+        names = sorted({PurePosixPath(s.path).name for s in self.sources if s.role in {"entry", "wrapper"}})
+        self.mentions = re.compile(rb"(?<![\w.-])(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")(?!\w)")
+        self.named = bool(names)
+
+    def choose(
+        self, path: str, reason: str, action: Literal["removed", "outputs_cleared", "edited"] = "removed"
+    ) -> None:
+        known = self.chosen.get(path)
+        if known is None or (known.action != "removed" and action == "removed"):
+            self.chosen[path] = MaskedPath(path=path, action=action, reason=reason)
+
+    def note(self, where: str, message: str, severity: Severity = Severity.WARNING) -> None:
+        self.problems.append(Problem(component="mask.plan", where=where, message=message, severity=severity))
+
+    def plan(self) -> MaskPlan:
+        self._by_name()
+        probe = Probe(
+            references=references(self.task, self.snapshot),
+            digests=self._masked_digests(),
+            claims=self.task.truth.expected.claims,
+            paper=self.paper,
+            background=background(self.task, self.snapshot),
+            paper_digests=self.paper_digests,
+        )
+        for path, entry in self.entries.items():
+            if path not in self.chosen and not entry.link:
+                self._by_content(path, entry, probe)
+        self._latex()
+        self._equal_files()
+        removed = {path for path, item in self.chosen.items() if item.action == "removed"}
+        return MaskPlan(
+            paths=tuple(self.chosen[path] for path in sorted(self.chosen)),
+            edits=tuple(edit for edit in self.edits if edit.path not in removed),
+            problems=tuple(self.problems),
+        )
+
+    def _masked_digests(self) -> dict[str, str]:
+        """sha256 -> path of what is chosen so far, lone lines apart."""
+        return {
+            self.digests[path]: path
+            for path in sorted(self.chosen)
+            if path in self.digests and self.entries[path].size >= MIN_EXACT
+        }
+
+    # --- by name -----------------------------------------------------------------------------------------------------
+
+    def _by_name(self) -> None:
+        for script in self.sources:
+            if script.path in self.entries:
+                self.choose(script.path, f"source script ({script.role}) that answers the question")
+            else:
+                self.note(script.path, "a source script of the task is not in the repository", Severity.ERROR)
+        if not self.sources:
+            self.note(self.task.id, "the task names no source script, so none is masked", Severity.ERROR)
+        validation = self.task.validation
+        produced = {path for run in (validation.runs if validation else ()) for path, _ in run.produced}
+        for path in self.entries:
+            if _root_readme(path):
+                self.choose(path, "README of the repository: it describes the experiments and their results")
+            elif path in produced:
+                self.choose(path, "result: the re-execution of the source scripts produces this file")
+            elif self._in_results(path):
+                self.choose(path, "result: a data file in a directory for results")
+            elif PurePosixPath(path).name == ".gitmodules":
+                self.choose(path, "submodules are part of the tree now; the file says where their history is")
+        self._bare_repositories()
+
+    def _in_results(self, path: str) -> bool:
+        parts = PurePosixPath(path).parts
+        inside = any(part.lower() in _RESULT_DIRECTORIES for part in parts[:-1])
+        events = PurePosixPath(path).name.startswith("events.out.tfevents")
+        data = PurePosixPath(path).suffix.lower() in _RESULT_SUFFIXES or events
+        needed = any(path == need or need.endswith("/" + path) for need in self.task.truth.data_needs)
+        return (inside or events) and data and not needed
+
+    def _bare_repositories(self) -> None:
+        for path in list(self.entries):
+            if PurePosixPath(path).name != "HEAD":
+                continue
+            root = path.removesuffix("HEAD")
+            below = [other for other in self.entries if other.startswith(root)]
+            if {"objects", "refs"} <= {other[len(root) :].split("/", 1)[0] for other in below}:
+                for other in below:
+                    self.choose(other, f"part of a bare git repository kept as files ({root or '.'})")
+
+    # --- by content --------------------------------------------------------------------------------------------------
+
+    def _by_content(self, path: str, entry: Entry, probe: Probe) -> None:
+        if self.digests.get(path) in self.paper_digests:
+            self.choose(path, "the paper itself")
+            return
+        if entry.size > MAX_READ:
+            self.note(path, f"not read: larger than {MAX_READ >> 20} MB, compared by digest only")
+            return
+        data = entry.read()
+        if data.startswith(_GIT_FILES):
+            self.choose(path, "git objects packed into a file (history)")
+            return
+        notebook = path.lower().endswith(".ipynb")
+        if notebook and self._clear(path, data):
+            data = clear_outputs(data)
+        examination = probe.examine(path, data)
+        if self._removes(path, data, examination):
+            return
+        if examination.numbers:
+            self._edit(path, data, examination)
+
+    def _clear(self, path: str, data: bytes) -> bool:
+        try:
+            if has_outputs(data):
+                self.choose(path, "outputs of the notebook state results", "outputs_cleared")
+        except ValueError as error:
+            self.note(path, f"not a readable notebook ({error}); treated as text", Severity.INFO)
+            return False
+        return True
+
+    def _removes(self, path: str, data: bytes, examination: Examination) -> bool:
+        """Choose the file as a whole when its content asks for it."""
+        for hit in sorted(examination.blocking, key=lambda hit: _ORDER.index(hit.kind)):
+            if hit.kind == "number" and not self._states_results(path, hit):
+                continue
+            self.choose(path, _reason(hit))
+            return True
+        document = is_prose(path) and not _KEPT_PROSE.match(PurePosixPath(path).name)
+        if self.named and document and (mention := self.mentions.search(data)):
+            self.choose(path, f"documentation of the masked script {mention[0].decode('utf-8', 'replace')}")
+            return True
+        if examination.copies and (document or path.lower().endswith(".ipynb")):
+            self.choose(path, _reason(examination.copies[0]))
+            return True
+        return False
+
+    @staticmethod
+    def _states_results(path: str, hit: LeakHit) -> bool:
+        """May the whole file go because of a number? Results, documents, notebooks and tests; not code or settings."""
+        name = PurePosixPath(path)
+        inner = not hit.where.startswith(f"{path}:")
+        test = any(part.lower().startswith("test") for part in name.parts)
+        suffix = name.suffix.lower()
+        return inner or test or is_prose(path) or suffix in _STATED_RESULTS or suffix == ".ipynb"
+
+    def _edit(self, path: str, data: bytes, examination: Examination) -> None:
+        """Overwrite claimed numbers where that changes nothing that runs.
+
+        In comments and docstrings also bare ones of three digits (prose breaks lines between a number and its name),
+        in other strings only those that block. What is code stays and is a problem.
+        """
+        digest = hashlib.sha256(data).hexdigest()
+        texts = text_spans(path, data)
+        for number in examination.numbers:
+            span = next((t for t in texts if t.start <= number.start and number.end <= t.end), None)
+            blocks = number.score >= BLOCKING
+            if span is not None and (blocks or (span.prose and number.distinctive)):
+                edit = TextEdit(path=path, start=number.start, end=number.end, sha256=digest)
+                if edit not in self.edits:
+                    self.edits.append(edit)
+                self.choose(path, f"line {number.line}: {number.detail}", "edited")
+            elif blocks:
+                self.note(f"{path}:{number.line}", f"{number.detail}; it is code, so it was left", Severity.ERROR)
+
+    # --- what follows from other decisions ---------------------------------------------------------------------------
+
+    def _latex(self) -> None:
+        """By-products and figures-free companions of the paper's source, which carry parts of its text."""
+        paper = [
+            PurePosixPath(path)
+            for path, item in self.chosen.items()
+            if item.action == "removed"
+            and item.reason.startswith("the paper")
+            and path.lower().endswith((".tex", ".pdf"))
+        ]
+        for path in self.entries:
+            name = PurePosixPath(path)
+            for source in paper:
+                stem = name.name.removesuffix(".synctex.gz").removesuffix(name.suffix)
+                if name.parent == source.parent and stem == source.stem and name.suffix.lower() in _LATEX:
+                    self.choose(path, f"by-product of the paper's source {source}")
+
+    def _equal_files(self) -> None:
+        """Files equal to removed ones: removed as well, whatever their name."""
+        masked = {
+            digest: path for digest, path in self._masked_digests().items() if self.chosen[path].action == "removed"
+        }
+        for path, digest in self.digests.items():
+            if digest in masked and masked[digest] != path and path in self.entries:
+                self.choose(path, f"identical to the masked file {masked[digest]}")
+
+
+def _reason(hit: LeakHit) -> str:
+    if hit.kind == "paper":
+        return f"the paper: {hit.detail} ({hit.where})"
+    return f"{hit.detail} ({hit.where})"

@@ -1,0 +1,111 @@
+"""How sure a chain is: from what of the task's words the chain's files hold, not from scores that only compare files.
+
+Scores rank the files of one repository and are scaled to its best file, so they cannot say that *no* file answers. What
+can: the share of the task's names (data sets, methods, metrics) that the repository and the chain speak of at all. The
+probability is a logistic function of these shares, fitted on published tasks against their own repository (right or
+wrong first file) and against repositories of other papers (always wrong); `benchmarks/locator/learn.py` fits it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pipeline.locator.query import TaskQuery
+from pipeline.locator.ranking import Ranking
+from pipeline.locator.text import tokens
+
+__all__ = ["BELONGING", "COEFFICIENTS", "NOT_FOUND_BELOW", "SHARES", "Support", "confidence", "measure"]
+
+_NAME = re.compile(
+    r"(?<![.?!:]\s)(?<!^)\b[A-Z][A-Za-z0-9]*[A-Za-z0-9+\-]*\b|\b\w*[a-z]\w*\d\w*\b|\b[A-Z]{2,}[\w\-]*\b", re.M
+)
+
+SHARES: Final = ("names_repository", "names_chain", "words_repository", "words_chain", "documented", "margin")
+COEFFICIENTS: Final[dict[str, float]] = {
+    "bias": -4.0, "names_repository": 2.0, "names_chain": 2.0, "words_chain": 4.0, "words_repository": 1.0,
+    "documented": 0.3, "margin": 0.3,
+}  # fmt: skip
+"""P(the first file is right)."""
+BELONGING: Final[dict[str, float]] = {
+    "bias": -6.0, "names_repository": 5.0, "names_chain": 2.0, "words_chain": 3.0, "words_repository": 3.0,
+    "documented": 0.0, "margin": 0.0,
+}  # fmt: skip
+"""P(the repository is the one that the task is about)."""
+NOT_FOUND_BELOW: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What of a task a chain and its repository speak of; shares between 0 and 1."""
+
+    names_repository: float
+    names_chain: float
+    words_repository: float
+    words_chain: float
+    documented: float
+    margin: float
+    missing: tuple[str, ...] = ()
+    """Names of the task that the repository never mentions."""
+
+    def probability(self, coefficients: Mapping[str, float]) -> float:
+        """The logistic function of the shares."""
+        total = coefficients["bias"] + sum(
+            coefficients[name] * getattr(self, name) for name in coefficients if name != "bias"
+        )
+        return 1.0 / (1.0 + math.exp(-total))
+
+
+def measure(ranking: Ranking, query: TaskQuery, chain: Collection[str]) -> Support:
+    """The support of a chain: its files and what they import directly, against the whole repository.
+
+    Args:
+        ranking: the ranking that the chain was made from.
+        query: the task.
+        chain: paths of the chain.
+    """
+    index = ranking.index
+    near = set(chain)
+    for path in chain:
+        near |= index.links.imports.get(path, set())
+    spoken: set[str] = set()
+    for path in near:
+        number = index.position.get(path)
+        if number is not None:
+            spoken.update(index.facts[number].words)
+            spoken.update(tokens(path))
+    everything = index.content.frequency.keys() | index.sections.frequency.keys()
+    names = _names(query)
+    said = sorted(set(tokens(query.question)) | set(tokens(query.method)))
+    scores = [float(ranking.scores[number]) for number in ranking.order[:6]]
+    seed = next((path for path in chain if path in index.position), None)
+    return Support(
+        names_repository=_share(names, everything),
+        names_chain=_share(names, spoken),
+        words_repository=_share([(word,) for word in said], everything),
+        words_chain=_share([(word,) for word in said], spoken),
+        documented=float(bool(seed and index.static["documented"][index.position[seed]])),
+        margin=min(1.0, (scores[0] - scores[-1]) / 4.0) if len(scores) > 1 else 0.5,
+        missing=tuple(sorted({" ".join(name) for name in names if not set(name) <= everything})),
+    )
+
+
+def confidence(support: Support) -> tuple[float, float]:
+    """(probability that the chain is right, probability that the repository is the task's own)."""
+    return support.probability(COEFFICIENTS), support.probability(BELONGING)
+
+
+def _names(query: TaskQuery) -> list[tuple[str, ...]]:
+    found = [match.group(0) for match in _NAME.finditer(query.text)] + list(query.entities)
+    parts = {tuple(tokens(name)) for name in found}
+    return sorted(part for part in parts if part and not all(word.isdigit() for word in part))
+
+
+def _share(wanted: Sequence[tuple[str, ...]], held: Collection[str]) -> float:
+    """Share of names of which at least one part (for compound names: most parts) is held; 0.5 when there are none."""
+    if not wanted:
+        return 0.5
+    return sum(sum(word in held for word in name) / len(name) for name in wanted) / len(wanted)

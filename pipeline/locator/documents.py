@@ -1,0 +1,184 @@
+"""README and documentation pages as sections with their commands and the files they name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pipeline.locator.shell import Invocation, parse_shell
+
+__all__ = ["DocumentCommand", "DocumentSection", "is_document", "read_document"]
+
+_FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([\w+-]*)")
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
+_UNDERLINE = re.compile(r"^([=\-~^\"'`#*+])\1{2,}\s*$")
+_INLINE = re.compile(r"`([^`\n]*(?:python|bash|torchrun|sh|make|accelerate)\d?\s[^`\n]+)`")
+_FOREIGN = {"python", "py", "json", "yaml", "yml", "toml", "bibtex", "latex", "tex", "diff", "cpp", "c", "html", "xml"}
+_COMMAND_LINE = re.compile(
+    r"^\s*(?:[$%>]\s+)?(?:\w+=\S+\s+)*(?:python\d?|bash|sh|torchrun|accelerate|make|sbatch|cd|uv|poetry)\s"
+)
+_LIMIT = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCommand:
+    """A command of a document with the words around it."""
+
+    path: str
+    invocation: Invocation
+    context: str
+    """Headings above it, the paragraph before its block and the comment above it."""
+
+    @property
+    def line(self) -> int:
+        """Line of the document."""
+        return self.invocation.line
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSection:
+    """Text under one heading."""
+
+    path: str
+    line: int
+    title: str
+    """Headings from the outermost, joined by ` > `."""
+    text: str
+    commands: tuple[DocumentCommand, ...]
+    units: tuple[str, ...] = ()
+    """The text in its smallest meaningful parts: table rows, list items, paragraphs, a command with its comment."""
+
+
+def is_document(path: str) -> bool:
+    """Is `path` a page that people read?"""
+    return (
+        path.lower().endswith((".md", ".rst", ".txt", ".markdown", ".mdx")) or path.lower().split("/")[-1] == "readme"
+    )
+
+
+def read_document(path: str, text: str) -> tuple[DocumentSection, ...]:
+    """Split a Markdown or reStructuredText page at its headings and read the commands in each part."""
+    lines = text[:_LIMIT].splitlines()
+    sections: list[DocumentSection] = []
+    titles: dict[int, str] = {}
+    start, title = 0, ""
+    fenced = ""
+    rst_levels: list[str] = []
+    for number, line in enumerate(lines):
+        fence = _FENCE.match(line)
+        if fence:
+            mark = fence.group(2)[0]
+            fenced = "" if fenced == mark else fenced or mark
+            continue
+        if fenced:
+            continue
+        level, name, begins = _heading(lines, number, rst_levels)
+        if not level:
+            continue
+        _close(sections, path, lines, start, begins, title)
+        titles = {key: value for key, value in titles.items() if key < level} | {level: name}
+        start, title = begins, " > ".join(titles[key] for key in sorted(titles))
+    _close(sections, path, lines, start, len(lines), title)
+    return tuple(sections)
+
+
+def _heading(lines: list[str], number: int, rst_levels: list[str]) -> tuple[int, str, int]:
+    """(level, text, first line) of a heading that ends on this line; level 0 when there is none."""
+    match = _HEADING.match(lines[number])
+    if match:
+        return len(match.group(1)), match.group(2), number
+    underline = _UNDERLINE.match(lines[number])
+    if underline and number and lines[number - 1].strip() and len(lines[number].strip()) >= 3:
+        above = lines[number - 1].strip()
+        if above.startswith(("|", "-", "*", "`", "#")) or len(above) > 100:
+            return 0, "", 0
+        if underline.group(1) not in rst_levels:
+            rst_levels.append(underline.group(1))
+        return rst_levels.index(underline.group(1)) + 1, above, number - 1
+    return 0, "", 0
+
+
+def _close(sections: list[DocumentSection], path: str, lines: list[str], start: int, end: int, title: str) -> None:
+    body = lines[start:end]
+    if not any(line.strip() for line in body):
+        return
+    commands = tuple(_commands(path, body, start, title))
+    units = tuple(_units(body))
+    sections.append(DocumentSection(path, start + 1, title, "\n".join(body), commands, units))
+
+
+def _units(body: list[str]) -> list[str]:
+    found: list[str] = []
+    current: list[str] = []
+    fenced = False
+    lead = ""
+
+    def close() -> None:
+        if current:
+            found.append(" ".join(current))
+            current.clear()
+
+    for line in body:
+        stripped = line.strip()
+        if _FENCE.match(line):
+            fenced = not fenced
+            lead = " ".join(current) if fenced and current else lead if fenced else ""
+            close()
+        elif fenced:
+            current.append(stripped)
+            if stripped and not stripped.startswith("#") and not stripped.endswith("\\"):
+                current.insert(0, lead)
+                close()
+        elif not stripped:
+            lead = " ".join(current) or lead
+            close()
+        else:
+            if stripped.startswith(("|", "- ", "* ", "+ ")) or re.match(r"\d+[.)]\s", stripped):
+                close()
+            current.append(stripped)
+    close()
+    return found
+
+
+def _commands(path: str, body: list[str], offset: int, title: str) -> list[DocumentCommand]:
+    found: list[DocumentCommand] = []
+    block: list[tuple[int, str]] = []
+    paragraph, before, fence, language = "", "", "", ""
+
+    def flush() -> None:
+        if block and language.lower() not in _FOREIGN:
+            first = block[0][0]
+            text = "\n".join(line for _, line in block)
+            for item in parse_shell(text):
+                moved = Invocation(item.argv, item.line + first, item.directory, item.environment, item.comment)
+                found.append(DocumentCommand(path, moved, f"{title}\n{before}\n{item.comment}"))
+        block.clear()
+
+    for index, line in enumerate(body):
+        match = _FENCE.match(line)
+        if match and (not fence or match.group(2).startswith(fence)):
+            if fence:
+                flush()
+                fence = ""
+            else:
+                fence, language, before = match.group(2), match.group(3), paragraph
+            continue
+        if fence:
+            block.append((offset + index, line))
+            continue
+        indented = line.startswith(("    ", "\t")) and _COMMAND_LINE.match(line)
+        if indented or (block and line.startswith(("    ", "\t"))):
+            if not block:
+                language, before = "", paragraph
+            block.append((offset + index, line.strip()))
+            continue
+        flush()
+        for inline in _INLINE.findall(line):
+            for item in parse_shell(inline):
+                moved = Invocation(item.argv, offset + index + 1, item.directory, item.environment)
+                found.append(DocumentCommand(path, moved, f"{title}\n{line}"))
+        paragraph = f"{paragraph} {line.strip()}".strip() if line.strip() else (paragraph if not line.strip() else "")
+        if line.strip() and index and not body[index - 1].strip():
+            paragraph = line.strip()
+    flush()
+    return found

@@ -1,0 +1,267 @@
+"""What one file says about itself, independent of any task: words, chunks, definitions, imports, commands, references."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+from pipeline.locator.inventory import ListedFile, is_generated
+from pipeline.locator.shell import Invocation, parse_shell
+from pipeline.locator.text import labels, tokens
+from pipeline.tracing.source import CodeUnit, read_unit
+
+__all__ = ["FileFacts", "Import", "analyse"]
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^\n#]*))|import[ \t]+([\w.]+[^\n#]*))", re.M
+)
+_MAIN = re.compile(r"^if\s+__name__\s*==\s*['\"]__main__['\"]", re.M)
+_CLI = re.compile(
+    r"argparse|ArgumentParser|\bclick\.|@hydra\.main|hydra\.main|absl import (?:app|flags)|\bfire\.Fire|tyro\.cli|"
+    r"typer\.|parse_args|sys\.argv|HfArgumentParser|docopt"
+)
+_REFERENCE = re.compile(r"[\w./\-]*[\w\]})]\.(?:py|sh|ipynb|ya?ml|json|toml|gin|cfg|ini)\b")
+_HYDRA = re.compile(r"config_name\s*=\s*['\"]([\w/.\-]+)['\"]")
+_HYDRA_PATH = re.compile(r"config_path\s*=\s*['\"]([\w/.\-]*)['\"]")
+_COMMENT = re.compile(r"(?<![\"'\w])#\s?(.*)$", re.M)
+_READS_RESULTS = re.compile(
+    r"json\.load\(|read_csv|read_json|np\.load\(|pickle\.load|glob\.glob|read_pickle|open\([^)]*results?", re.I
+)
+_REPORTS = re.compile(r"savefig|plt\.|to_csv|to_latex|tabulate|print\(|json\.dump", re.I)
+_TRAINS = re.compile(r"\.backward\(|optimizer\.step|\.fit\(|loss\b|\.train\(|lax\.scan|value_and_grad|optax", re.I)
+_EVALUATES = re.compile(
+    r"\bno_grad|accuracy|\.eval\(|evaluate|metric|roc_auc|\bauroc\b|perplexity|\bppl\b|f1_score|\bmse\b|precision", re.I
+)
+_CHUNK_LINES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """An import statement: `level` leading dots, module, imported names (empty for `import module`)."""
+
+    level: int
+    module: str
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class FileFacts:
+    """The facts of one file."""
+
+    file: ListedFile
+    lines: int
+    words: list[str]
+    chunks: list[list[str]]
+    prose: list[str]
+    summary: str = ""
+    """First line of the module docstring, or of the first comment or Markdown cell."""
+    definitions: tuple[str, ...] = ()
+    imports: tuple[Import, ...] = ()
+    references: tuple[str, ...] = ()
+    """File-like words in code, shell or configuration, as written."""
+    hydra: tuple[str, ...] = ()
+    """Configurations that a `hydra.main` decorator names."""
+    commands: tuple[Invocation, ...] = ()
+    """Commands of a shell script, Makefile, notebook or of the usage part of a docstring."""
+    labels: tuple[str, ...] = ()
+    """Tables and figures of the paper that it speaks of: `table2`, `figure1`."""
+    main: bool = False
+    cli: bool = False
+    generated: bool = False
+    reads_results: bool = False
+    trains: bool = False
+    evaluates: bool = False
+    error: str | None = None
+    targets: dict[str, tuple[Invocation, ...]] = field(default_factory=dict)
+    """Commands of each Makefile target."""
+
+    @property
+    def path(self) -> str:
+        """Path of the file."""
+        return self.file.path
+
+
+def analyse(file: ListedFile, raw: str) -> FileFacts:
+    """Read one file. Never raises on its content: what could not be parsed is in `error`."""
+    if file.kind in {"python", "notebook"}:
+        return _code(file, raw)
+    text = raw if len(raw) < 200_000 else raw[:200_000]
+    words = tokens(text)
+    facts = FileFacts(file, raw.count("\n") + 1, words, _line_chunks(text), tokens("\n".join(_COMMENT.findall(text))))
+    facts.references = tuple(sorted(set(_REFERENCE.findall(text))))
+    facts.labels = labels(f"{file.path}\n{text}") if file.kind != "config" else labels(file.path)
+    comments = [line.strip() for line in _COMMENT.findall(text) if line.strip() and not line.startswith("!")]
+    facts.summary = comments[0] if comments else ""
+    if file.kind == "shell":
+        facts.commands = parse_shell(text)
+    elif file.kind == "make":
+        facts.targets = _makefile(text)
+        facts.commands = tuple(item for name in facts.targets for item in facts.targets[name])
+    return facts
+
+
+def _code(file: ListedFile, raw: str) -> FileFacts:
+    unit = read_unit(file.path, raw)
+    code = unit.code
+    prose = "\n".join([unit.prose, *_COMMENT.findall(code)])
+    docstrings: list[str] = []
+    definitions: list[str] = []
+    if unit.tree is not None:
+        chunks = _definition_chunks(unit.tree, code, definitions, docstrings)
+    else:
+        chunks = _line_chunks(code)
+        definitions = re.findall(r"^\s*(?:def|class)\s+(\w+)", code, re.M)
+    if unit.prose:
+        chunks += _line_chunks(unit.prose)
+    facts = FileFacts(
+        file,
+        code.count("\n") + 1,
+        tokens(code) + tokens(unit.prose),
+        chunks,
+        tokens("\n".join([prose, *docstrings])),
+        summary=_summary(unit),
+        definitions=tuple(definitions),
+        imports=tuple(_imports(code)),
+        references=tuple(sorted(set(_REFERENCE.findall(code)))),
+        error=unit.error,
+    )
+    facts.hydra = _hydra(code)
+    facts.labels = labels("\n".join([file.path, prose, *docstrings]))
+    facts.main = bool(_MAIN.search(code))
+    facts.cli = bool(_CLI.search(code))
+    facts.generated = is_generated(code)
+    facts.reads_results = bool(_READS_RESULTS.search(code) and _REPORTS.search(code))
+    facts.trains = bool(_TRAINS.search(code))
+    facts.evaluates = bool(_EVALUATES.search(code))
+    facts.commands = tuple(_embedded_commands(unit))
+    return facts
+
+
+def _hydra(code: str) -> tuple[str, ...]:
+    if "hydra" not in code:
+        return ()
+    base = next(iter(_HYDRA_PATH.findall(code)), "")
+    found = []
+    for name in _HYDRA.findall(code):
+        full = f"{base}/{name}" if base else name
+        found.append(full if full.endswith((".yaml", ".yml")) else f"{full}.yaml")
+    return tuple(found)
+
+
+def _embedded_commands(unit: CodeUnit) -> list[Invocation]:
+    """`!python ...` lines of a notebook, and commands in the module docstring's usage part."""
+    found = []
+    for line, command in unit.shell:
+        found += [Invocation(item.argv, line, item.directory, item.environment) for item in parse_shell(command)]
+    docstring = (
+        ast.get_docstring(unit.tree, clean=False) if unit.tree is not None and unit.path.endswith(".py") else None
+    )
+    if docstring and re.search(r"\b(?:python|bash|torchrun)\d?\s", docstring):
+        body = docstring.splitlines()
+        first = next((number for number, text in enumerate(unit.code.splitlines(), 1) if body[0][:40] in text), 1)
+        keep = [
+            line if (re.match(r"\s*(?:\$\s*)?(?:\w+=\S+\s+)*(?:python|bash|torchrun)\d?\s", line) or line.lstrip().startswith("--")
+                     or (number and body[number - 1].rstrip().endswith("\\"))) else ""
+            for number, line in enumerate(body)
+        ]  # fmt: skip
+        for item in parse_shell("\n".join(keep)):
+            found.append(Invocation(item.argv, first + item.line - 1, item.directory, item.environment))
+    return found
+
+
+def _summary(unit: CodeUnit) -> str:
+    if unit.tree is not None:
+        docstring = ast.get_docstring(unit.tree)
+        if docstring:
+            return docstring.strip().splitlines()[0].strip()
+    for line in unit.prose.splitlines():
+        if line.strip():
+            return line.strip("# ").strip()
+    return ""
+
+
+def _imports(code: str) -> list[Import]:
+    found = []
+    for match in _IMPORT.finditer(code):
+        dots, module, grouped, plain, modules = match.groups()
+        if modules is not None:
+            found += [Import(0, part.split()[0], ()) for part in modules.split(",") if part.split()]
+        else:
+            listed = grouped if grouped is not None else plain or ""
+            names = tuple(
+                part.split()[0] for part in re.sub(r"#[^\n]*", "", listed).replace("\\", " ").split(",") if part.split()
+            )
+            found.append(Import(len(dots), module, names))
+    return found
+
+
+def _definition_chunks(tree: ast.Module, code: str, definitions: list[str], docstrings: list[str]) -> list[list[str]]:
+    """One chunk for each function and method, one for the rest of the module."""
+    lines = code.splitlines()
+    chunks: list[list[str]] = []
+    used: set[int] = set()
+    module_doc = ast.get_docstring(tree)
+    if module_doc:
+        docstrings.append(module_doc)
+
+    def add(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str = "") -> None:
+        first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+        last = node.end_lineno or node.lineno
+        chunks.append(tokens(f"{owner} " + "\n".join(lines[first - 1 : last])))
+        used.update(range(first, last + 1))
+        definitions.append(node.name)
+        doc = ast.get_docstring(node, clean=False)
+        if doc:
+            docstrings.append(doc)
+
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            add(node)
+        elif isinstance(node, ast.ClassDef):
+            definitions.append(node.name)
+            doc = ast.get_docstring(node, clean=False)
+            if doc:
+                docstrings.append(doc)
+            for part in node.body:
+                if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    add(part, node.name)
+    rest = tokens("\n".join(line for number, line in enumerate(lines, 1) if number not in used))
+    chunks.append(rest)
+    return [chunk for chunk in chunks if chunk]
+
+
+def _line_chunks(text: str) -> list[list[str]]:
+    lines = text.splitlines()
+    found = [tokens("\n".join(lines[start : start + _CHUNK_LINES])) for start in range(0, len(lines), _CHUNK_LINES)]
+    return [chunk for chunk in found if chunk]
+
+
+def _makefile(text: str) -> dict[str, tuple[Invocation, ...]]:
+    """Commands of each target; `$(X)` becomes `${X}` so that the variables of the Makefile are filled in."""
+    assignments = "\n".join(
+        f"{name}={value.strip()!r}" if " " in value.strip() else f"{name}={value.strip()}"
+        for name, value in re.findall(r"^(\w+)\s*[:?]?=\s*(.*)$", text, re.M)
+        if "$(shell" not in value
+    )
+    prefix = assignments.count("\n") + 1 if assignments else 0
+    targets: dict[str, list[tuple[int, str]]] = {}
+    names: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        head = re.match(r"^([\w.\-/ ]+)\s*:(?!=)", line)
+        if head:
+            names = head.group(1).split()
+        elif line.startswith(("\t", "    ")) and names:
+            for name in names:
+                targets.setdefault(name, []).append((number, re.sub(r"^\s*[@\-+]*", "", line)))
+    found: dict[str, tuple[Invocation, ...]] = {}
+    for name, recipe in targets.items():
+        body = re.sub(r"\$\((\w+)\)", r"${\1}", "\n".join(line for _, line in recipe)).replace("$$", "$")
+        items = parse_shell(f"{assignments}\n{body}" if prefix else body)
+        found[name] = tuple(
+            Invocation(
+                item.argv, recipe[min(max(item.line - prefix, 1), len(recipe)) - 1][0], item.directory, item.environment
+            )
+            for item in items
+        )
+    return found

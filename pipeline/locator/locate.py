@@ -1,0 +1,162 @@
+"""The decision of stage 2.2: ranked files, the chain with its commands and alternatives, or `not_found`."""
+
+from __future__ import annotations
+
+from pipeline.locator.chain import ChainPlan, plan_chains
+from pipeline.locator.confidence import NOT_FOUND_BELOW, Support, confidence, measure
+from pipeline.locator.index import RepositoryIndex
+from pipeline.locator.query import QueryWords, TaskQuery
+from pipeline.locator.ranking import Ranking, rank
+from pipeline.locator.usage import usage_for
+from pipeline.schema import Problem, Record
+from pipeline.task import NotFound, SourceScript, Usage
+
+__all__ = ["Chain", "Location", "locate"]
+
+_RANKED = 50
+"""Files of the ranking that are handed on."""
+_SHOWN = 5
+"""Candidates named in `not_found`."""
+
+
+class Chain(Record):
+    """Files that answer a task together, and how they are run."""
+
+    sources: tuple[SourceScript, ...]
+    """Wrappers and configurations first, then entry points in the order in which they run, then libraries."""
+    usage: tuple[Usage, ...]
+    confidence: float
+    """Probability that the chain is the right one, calibrated on published tasks."""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Paths of the entry points."""
+        return tuple(source.path for source in self.sources if source.role == "entry")
+
+
+class Location(Record):
+    """What the locator found for one task."""
+
+    ranked: tuple[SourceScript, ...]
+    chain: Chain | None
+    alternatives: tuple[Chain, ...] = ()
+    not_found: NotFound | None = None
+    confidence: float
+    problems: tuple[Problem, ...] = ()
+
+
+def locate(index: RepositoryIndex, query: TaskQuery, *, max_alternatives: int = 3) -> Location:
+    """Find the chain of scripts that answers a task (EXP-Bench 3.2, stage 2.2).
+
+    Args:
+        index: the repository, from `build_index`.
+        query: the task.
+        max_alternatives: how many next-best chains to give beside the best one.
+
+    Returns:
+        The location; exactly one of `chain` and `not_found` is set.
+    """
+    words = QueryWords.of(query)
+    ranking = rank(index, words)
+    plans = plan_chains(ranking, max_alternatives + 1)
+    chains: list[Chain] = []
+    belongs, support = 0.0, None
+    for number, plan in enumerate(plans):
+        measured = measure(ranking, query, plan.members)
+        right, own = confidence(measured)
+        if number == 0:
+            belongs, support = own, measured
+        chains.append(_chain(ranking, plan, words, right))
+    ranked = tuple(_listed(ranking, number) for number in ranking.order[:_RANKED])
+    if not chains or belongs < NOT_FOUND_BELOW:
+        return Location(
+            ranked=ranked,
+            chain=None,
+            alternatives=(),
+            not_found=_not_found(ranking, support, belongs),
+            confidence=1.0 - belongs,
+            problems=index.problems,
+        )
+    best, *rest = chains
+    return Location(
+        ranked=ranked,
+        chain=best,
+        alternatives=tuple(rest),
+        confidence=best.confidence,
+        problems=(*index.problems, *best.problems),
+    )
+
+
+def _chain(ranking: Ranking, plan: ChainPlan, words: QueryWords, right: float) -> Chain:
+    usage: list[Usage] = []
+    problems: list[Problem] = []
+    certainty = 1.0
+    preferred = [path for path, role in plan.members.items() if role == "wrapper"]
+    for entry in plan.entries:
+        found = usage_for(ranking.index, entry, words, preferred)
+        usage += [step for step in found.usage if step not in usage]
+        problems += found.problems
+        certainty = min(certainty, found.certainty)
+    sources = [
+        SourceScript(
+            path=path,
+            role=role,
+            score=round(ranking.score(path), 4) if path in ranking.index.position else 0.0,
+            reasons=(*((plan.because[path],) if path in plan.because else ()), *_reasons(ranking, path)),
+        )
+        for path, role in plan.members.items()
+    ]
+    return Chain(
+        sources=tuple(sources),
+        usage=tuple(usage),
+        confidence=round(right * (0.5 + 0.5 * certainty), 4),
+        problems=tuple(problems),
+    )
+
+
+def _reasons(ranking: Ranking, path: str) -> tuple[str, ...]:
+    number = ranking.index.position.get(path)
+    return ranking.reasons(number) if number is not None else ()
+
+
+def _listed(ranking: Ranking, number: int) -> SourceScript:
+    facts = ranking.index.facts[number]
+    role = {"shell": "wrapper", "make": "wrapper", "config": "config"}.get(facts.file.kind)
+    if role is None:
+        role = "entry" if ranking.index.static["runnable"][number] else "library"
+    return SourceScript.model_validate(
+        {
+            "path": facts.path,
+            "role": role,
+            "score": round(float(ranking.scores[number]), 4),
+            "reasons": ranking.reasons(number),
+        }
+    )
+
+
+def _not_found(ranking: Ranking, support: Support | None, belongs: float) -> NotFound:
+    index = ranking.index
+    searched = [
+        f"{index.size} files and {len(index.links.sections)} documentation sections by their text, paths, functions, "
+        f"commands, imports and configurations",
+    ]
+    if support is not None:
+        searched.append(
+            f"of the task's names, {support.names_repository:.0%} occur in the repository and {support.names_chain:.0%} "
+            f"in the best candidate; of its words {support.words_repository:.0%} and {support.words_chain:.0%}"
+        )
+        if support.missing:
+            searched.append(f"nowhere in the repository: {', '.join(support.missing[:12])}")
+    for number in ranking.order[:_SHOWN]:
+        searched.append(f"{index.facts[number].path} (score {ranking.scores[number]:.2f})")
+    if not index.size:
+        reason = "the repository holds no readable code"
+    elif support is None:
+        reason = "no file of the repository can be run for this task"
+    else:
+        reason = (
+            f"the repository speaks too little of the task: probability {belongs:.2f} that it is the task's repository, "
+            f"at least {NOT_FOUND_BELOW} is needed"
+        )
+    return NotFound(reason=reason, searched=tuple(searched))

@@ -1,0 +1,86 @@
+"""What is asked of the locator, and the words in it that can be looked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pipeline.locator.text import compact, identifiers, labels, tokens, words
+from pipeline.schema import Record
+from pipeline.task import Draft, TableEvidence, TextEvidence
+
+__all__ = ["QueryWords", "TaskQuery"]
+
+_ACRONYM = re.compile(r"\(([A-Z][A-Za-z0-9+\-]{1,11})\)")
+
+
+class TaskQuery(Record):
+    """The part of a task that says what to look for."""
+
+    question: str
+    method: str = ""
+    expected: str = ""
+    """The expected outcome in words."""
+    metrics: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    """Names of data sets, methods and settings, e.g. the values of claims' conditions and design variables."""
+
+    labels: tuple[str, ...] = ()
+    """Labels of the tables and figures that the task comes from, e.g. `Table 2`."""
+
+    @classmethod
+    def from_draft(cls, draft: Draft) -> TaskQuery:
+        """The query for a drafted task."""
+        claims = draft.expected.claims
+        entities = [condition.value for claim in claims for condition in claim.conditions]
+        for variable in (*draft.constant, *draft.independent, *draft.dependent):
+            entities += [variable.name, *variable.values]
+        entities += [setting.value for setting in draft.hyperparameters]
+        supports = [item for found in draft.evidence.values() for item in found]
+        supports += [item for claim in claims for item in claim.evidence]
+        tables = [item.label for item in supports if isinstance(item, TableEvidence)]
+        quoted = labels(" ".join(item.quote for item in supports if isinstance(item, TextEvidence)))
+        return cls(
+            labels=tuple(dict.fromkeys([*tables, *quoted])),
+            question=draft.question,
+            method=" ".join(part for part in (draft.method, draft.agent_instructions) if part),
+            expected=draft.expected.text,
+            metrics=tuple(dict.fromkeys(claim.metric for claim in claims)),
+            entities=tuple(dict.fromkeys(entity for entity in entities if entity.strip())),
+        )
+
+    @property
+    def text(self) -> str:
+        """Everything that is said, as one text."""
+        return "\n".join([self.question, self.method, self.expected, " ".join(self.metrics), " ".join(self.entities)])
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """A query, taken apart once."""
+
+    all: tuple[str, ...]
+    question: tuple[str, ...]
+    lower: str
+    names: frozenset[str]
+    """Every word and hyphenated word in lower case, also joined (`cifar-10`, `cifar10`)."""
+    labels: frozenset[str]
+    code_names: frozenset[str]
+    """Words that look like identifiers, and acronyms in brackets."""
+
+    @classmethod
+    def of(cls, query: TaskQuery) -> QueryWords:
+        """Take `query` apart."""
+        text = query.text
+        names = words(text)
+        # two words that a path writes as one: `spiral noise` and `spiral_noise`
+        plain = re.findall(r"[A-Za-z0-9]+", text.lower())
+        names |= {left + right for left, right in zip(plain, plain[1:], strict=False)}
+        return cls(
+            all=tuple(dict.fromkeys(tokens(text))),
+            question=tuple(dict.fromkeys(tokens(query.question))),
+            lower=text.lower(),
+            names=frozenset(names),
+            labels=frozenset(labels("\n".join([text, *query.labels]))),
+            code_names=frozenset(identifiers(text) | {compact(found) for found in _ACRONYM.findall(text)}),
+        )

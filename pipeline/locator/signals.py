@@ -1,0 +1,213 @@
+"""What a task says about each file (one vector a signal), and what the links between files add to a first score."""
+
+from __future__ import annotations
+
+import math
+import posixpath
+from collections import Counter, defaultdict
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.locator.index import RepositoryIndex
+from pipeline.locator.lexical import best_by_owner, scaled
+from pipeline.locator.query import QueryWords
+from pipeline.locator.text import GENERIC, compact, labels, stem, tokens
+
+__all__ = ["link_signals", "query_signals"]
+
+Vector = npt.NDArray[np.float64]
+
+
+def query_signals(index: RepositoryIndex, words: QueryWords, *, documents: bool = True) -> dict[str, Vector]:
+    """The vectors of all signals that compare files with the task.
+
+    Args:
+        index: the repository.
+        words: the task.
+        documents: whether README and documentation count (EXP-Bench's own harness removes the README).
+    """
+    chunk_scores = index.chunks.scores(words.all)
+    return {
+        "content": scaled(index.content.scores(words.all)),
+        "question": scaled(index.content.scores(words.question)),
+        "bundle": scaled(index.bundles.scores(words.all)),
+        "path": scaled(index.paths.scores(words.all)),
+        "path_question": scaled(index.paths.scores(words.question)),
+        "prose": scaled(index.prose.scores(words.all)),
+        "chunk": scaled(best_by_owner(chunk_scores, index.owners, index.size)),
+        "section": _sections(index, words) if documents else np.zeros(index.size),
+        "mention": _mentions(index, words) if documents else np.zeros(index.size),
+        "label": _labels(index, words, documents),
+        "named": _named(index, words),
+        "defines": _defines(index, words),
+        "directory": _directories(index, words),
+        "stem": _stems(index, words),
+    }
+
+
+def _sections(index: RepositoryIndex, words: QueryWords) -> Vector:
+    """The best section of a document that names or runs the file; a section that names many files says little of each."""
+    found = np.zeros(index.size)
+    scores = scaled(index.sections.scores(words.all))
+    for (_, named, run), score in zip(index.links.sections, scores, strict=True):
+        members = [index.position[path] for path in named if path in index.position]
+        for path in named:
+            number = index.position.get(path)
+            if number is not None:
+                value = score / (1 + math.log(len(members))) * (1.0 if path in run else 0.7)
+                found[number] = max(found[number], value)
+    return scaled(found)
+
+
+def _mentions(index: RepositoryIndex, words: QueryWords) -> Vector:
+    """The best table row, list item or commented command of a document that names the file or its wrapper."""
+    found = np.zeros(index.size)
+    scores = scaled(index.mentions.scores(words.all))
+    for (_, named), score in zip(index.links.mentions, scores, strict=True):
+        members = [index.position[path] for path in named if path in index.position]
+        for number in members:
+            found[number] = max(found[number], score / (1 + math.log(len(members))))
+    return scaled(found)
+
+
+def _labels(index: RepositoryIndex, words: QueryWords, documents: bool) -> Vector:
+    """The file, or the line of a document that names it, speaks of the table or figure that the task comes from."""
+    found = np.zeros(index.size)
+    for label in sorted(words.labels):
+        members = {number for number, facts in enumerate(index.facts) if label in facts.labels}
+        if documents:
+            for text, named in index.links.mentions:
+                if label in labels(text):
+                    members |= {index.position[path] for path in named if path in index.position}
+        for number in members:
+            found[number] = max(found[number], 1.0 / len(members) ** 0.5)
+    return found
+
+
+def _named(index: RepositoryIndex, words: QueryWords) -> Vector:
+    """The task writes the file's name."""
+    return np.asarray(
+        [float(posixpath.basename(facts.path).lower() in words.lower) for facts in index.facts], dtype=np.float64
+    )
+
+
+def _defines(index: RepositoryIndex, words: QueryWords) -> Vector:
+    """The task writes names that few files define."""
+    found = np.zeros(index.size)
+    for name in sorted(words.code_names):
+        owners = index.defined.get(name, [])
+        if len(name) > 3:
+            for number in owners:
+                found[number] += 1.0 / len(owners)
+    return np.minimum(found, 1.0)
+
+
+def _directories(index: RepositoryIndex, words: QueryWords) -> Vector:
+    """The task names a directory that only part of the repository lies in."""
+    parts = [{part.lower() for part in facts.path.split("/")[:-1]} for facts in index.facts]
+    counts = Counter(part for listed in parts for part in listed)
+    total = max(index.size, 2)
+    weight = {
+        part: math.log(total / count) / math.log(total)
+        for part, count in counts.items()
+        if len(part) > 2
+        and part not in GENERIC
+        and count <= 0.6 * total
+        and (part in words.names or compact(part) in words.names)
+    }
+    return scaled(np.asarray([max((weight.get(part, 0.0) for part in listed), default=0.0) for listed in parts]))
+
+
+def _stems(index: RepositoryIndex, words: QueryWords) -> Vector:
+    """How much of the file's own name, weighted by rarity, the task says; generic names do not count."""
+    said = set(words.all) | words.names
+    found = np.zeros(index.size)
+    for number, facts in enumerate(index.facts):
+        name = posixpath.splitext(posixpath.basename(facts.path))[0]
+        if name == "__init__":
+            name = posixpath.basename(posixpath.dirname(facts.path))
+        parts = [part for part in tokens(name) if part not in GENERIC and not part.isdigit() and len(part) > 1]
+        if not parts:
+            continue
+        weights = [index.paths.idf(part) for part in parts]
+        whole = compact(name) in words.names and len(compact(name)) > 3 and name.lower() not in GENERIC
+        share = sum(weight for part, weight in zip(parts, weights, strict=True) if part in said or stem(part) in said)
+        found[number] = 1.0 if whole else share / (sum(weights) or 1.0)
+    return found
+
+
+def link_signals(index: RepositoryIndex, first: Vector, *, documents: bool = True) -> dict[str, Vector]:
+    """What a file gains from the files it is linked with.
+
+    Args:
+        index: the repository.
+        first: a first score of every file; only its positive part, scaled to 1, is passed on.
+        documents: as in `query_signals`.
+    """
+    strength = scaled(np.maximum(first - np.quantile(first, 0.5) if len(first) else first, 0.0))
+    position, links = index.position, index.links
+    signals = {
+        name: np.zeros(index.size)
+        for name in (
+            "run_by",
+            "runs",
+            "imported_by",
+            "config_of",
+            "same_section",
+            "same_name",
+            "sibling",
+            "mentions_configs",
+        )
+    }
+
+    def spread(edges: dict[str, set[str]], name: str, backward: str | None = None) -> None:
+        for source, targets in edges.items():
+            origin = position.get(source)
+            if origin is None:
+                continue
+            for path in targets:
+                target = position.get(path)
+                if target is None:
+                    continue
+                signals[name][target] = max(signals[name][target], strength[origin])
+                if backward:
+                    signals[backward][origin] = max(signals[backward][origin], strength[target])
+
+    spread(links.runs, "run_by", "runs")
+    spread(links.imports, "imported_by")
+    spread(links.configs, "config_of", "mentions_configs")
+    spread(links.commanded, "config_of", "mentions_configs")
+    if documents:
+        for _, named, _ in links.sections:
+            members = [position[path] for path in named if path in position]
+            if 2 <= len(members) <= 12:
+                _share(signals["same_section"], strength, members)
+    _families(index, signals, strength)
+    return signals
+
+
+def _share(signal: Vector, strength: Vector, members: list[int]) -> None:
+    """Each member gets the best strength among the others."""
+    order = sorted(members, key=lambda number: -strength[number])
+    for number in members:
+        other = order[0] if order[0] != number else order[1]
+        signal[number] = max(signal[number], strength[other])
+
+
+def _families(index: RepositoryIndex, signals: dict[str, Vector], strength: Vector) -> None:
+    names: dict[str, list[int]] = defaultdict(list)
+    directories: dict[str, list[int]] = defaultdict(list)
+    for number, facts in enumerate(index.facts):
+        name = posixpath.splitext(posixpath.basename(facts.path))[0].lower()
+        if name not in GENERIC and name != "__init__":
+            names[name].append(number)
+        if index.static["runnable"][number]:
+            directories[posixpath.dirname(facts.path)].append(number)
+    for members in names.values():
+        kinds = {index.facts[number].file.kind for number in members}
+        if 2 <= len(members) <= 4 and len(kinds) > 1:
+            _share(signals["same_name"], strength, members)
+    for members in directories.values():
+        if 2 <= len(members) <= 12:
+            _share(signals["sibling"], strength, members)

@@ -1,0 +1,83 @@
+"""The weights of the ranking: all of them, in one place, each with the reason why it holds of repositories in general.
+
+The values are the maximum of a listwise softmax likelihood with an L2 penalty over published tasks, every paper counting
+the same; `benchmarks/locator/learn.py` finds them and prints this table. A signal may only push in the direction that its
+reason gives (`sign`). `FIXED` holds what the published tasks cannot teach, because hardly any of them shows the case.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+__all__ = ["FIXED", "LINK_SIGNALS", "PENALTY", "SIGNALS", "Signal"]
+
+PENALTY: Final = 0.01
+"""Strength of the L2 penalty (the flat optimum between 0.003 and 0.02 by leaving papers out)."""
+
+
+class Signal(NamedTuple):
+    """One signal of the ranking."""
+
+    first: float
+    """Weight in the first score, which is passed along links."""
+    weight: float
+    """Weight in the final score."""
+    sign: int
+    """+1, -1 or 0: the direction that `why` allows."""
+    says: str
+    """The signal in words, for a reader of the ranking."""
+    why: str
+
+
+SIGNALS: Final[dict[str, Signal]] = {
+    # --- the task against the file ---
+    "question": Signal(1.95, 1.94, 1, "its text matches the question", "An experiment's code speaks of what the experiment is about."),
+    "content": Signal(0.45, 0.46, 1, "its text matches the task", "Names of data sets, methods and metrics occur in the code that handles them."),
+    "bundle": Signal(0.50, 0.48, 1, "it, its configuration and its wrapper together match the task", "What an entry point does is often said beside it."),
+    "mention": Signal(0.37, 0.22, 1, "the line of the documentation that names it matches the task", "Tables and lists of scripts say what each is for."),
+    "path": Signal(0.75, 0.75, 1, "its path matches the task", "People name files and folders after experiment, method or data set."),
+    "path_question": Signal(0.99, 1.01, 1, "its path matches the question", "The question has the words that tell this experiment from its siblings."),
+    "chunk": Signal(0.59, 0.59, 1, "one of its functions matches the task", "In a long file one function may be the experiment."),
+    "section": Signal(1.23, 1.32, 1, "a documentation section that matches the task names it", "Documentation groups commands by experiment."),
+    "stem": Signal(0.68, 0.70, 1, "the task says its name", "A file named after a method or data set implements it."),
+    "directory": Signal(0.34, 0.33, 1, "the task names its directory", "Repositories with several projects keep each in a directory of its name."),
+    # --- place and shape of the file ---
+    "main": Signal(0.42, 0.47, 1, "it has a main guard", "Files that are meant to be run say so."),
+    "cli": Signal(0.0, -0.16, 0, "it reads command-line options", "Entry points read options, but so do shared option modules."),
+    "runnable": Signal(0.58, 0.32, 1, "it can be run", "An answer comes from running something."),
+    "documented": Signal(0.61, 0.60, 1, "the documentation runs it", "Authors document how their results are made."),
+    "mentioned": Signal(0.82, 0.67, 1, "the documentation names it", "Files that matter to readers are named."),
+    "called": Signal(0.99, 0.50, 1, "a script of the repository runs it", "Wrappers exist for the runs that were really made."),
+    "verb": Signal(1.07, 0.99, 1, "its name says that it does something (train, evaluate, run)", "Entry points are named by verbs, libraries by nouns."),
+    "entry_directory": Signal(1.04, 0.78, 1, "it lies where runnable scripts lie", "scripts/, experiments/ and examples/ hold entry points."),
+    "top_level": Signal(0.54, 0.37, 1, "it lies at the top of the repository", "Small repositories keep entry points at the top."),
+    "depth": Signal(-0.98, -0.83, -1, "it lies deep in the tree", "Deep files are parts, not wholes."),
+    "imported": Signal(-0.57, -0.54, -1, "other files import it", "What is imported is a library."),
+    "shell": Signal(-0.33, -0.32, 0, "it is a shell script", "The Python file behind a wrapper is named more often than the wrapper."),
+    "wrapper": Signal(-0.19, -0.21, 0, "it is a shell script that runs code of the repository", "As above; families of wrappers share their words."),
+    "notebook": Signal(-0.84, -0.92, 0, "it is a notebook", "Notebooks hold much prose and so match more words than they answer."),
+    "config": Signal(0.20, 0.12, 0, "it is a configuration", "Configurations are short, so that word counts misjudge them."),
+    "reads_results": Signal(0.11, 0.10, 0, "it reads stored results and reports on them", "Some answers are read off the results of other runs."),
+    "computes": Signal(-0.35, -0.36, 0, "it trains or evaluates", "Libraries do, too: the entry point often only calls them."),
+    "length": Signal(-0.82, -0.80, 0, "it is long", "Long files match more words by chance."),
+    "tiny": Signal(-0.21, -0.19, -1, "it has fewer than eight lines", "There is nothing in it."),
+    "tests": Signal(-0.58, -0.55, -1, "it is a test", "Tests check code; they do not make results."),
+    "setup": Signal(-0.37, -0.36, -1, "it is for set-up or documentation", "Installing is not experimenting."),
+    "package_file": Signal(-0.20, -0.20, -1, "it is a package's __init__", "It only gathers names."),
+    # --- links, from the first score of other files ---
+    "run_by": Signal(0.0, 1.00, 1, "a wrapper that matches the task runs it", "A wrapper for this experiment points to its entry point."),
+    "config_of": Signal(0.0, 1.04, 1, "a script that matches the task loads it", "An entry point's configuration is part of the experiment."),
+    "mentions_configs": Signal(0.0, 0.23, 1, "it loads a configuration that matches the task", "The setting named in the task may stand in a configuration."),
+    "sibling": Signal(0.0, 0.85, 1, "a runnable file beside it matches the task", "The steps of an experiment lie side by side."),
+    "same_section": Signal(0.0, 0.28, 1, "documented together with a file that matches the task", "Steps are documented together."),
+}  # fmt: skip
+"""All learnt signals."""
+
+LINK_SIGNALS: Final = ("run_by", "config_of", "mentions_configs", "sibling", "same_section")
+
+FIXED: Final[dict[str, Signal]] = {
+    "label": Signal(2.0, 2.0, 1, "it is said to make the table or figure of the task", "Authors note which table a script makes."),
+    "named": Signal(1.0, 1.0, 1, "the task writes its file name", "Nobody writes a file's name without meaning the file."),
+    "vendored": Signal(-2.0, -2.0, -1, "it was brought along from elsewhere or generated", "Other people's code is not this paper's experiment."),
+}  # fmt: skip
+"""Set by hand: 3 of 103 published tasks write a file name, none is answered by vendored code."""

@@ -1,0 +1,189 @@
+"""Start one command after another as the unprivileged user, forward its output, end it at its limits."""
+
+# ruff: noqa: PTH118, PTH123
+# byte paths: file names need not be UTF-8, and pathlib has none
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import selectors
+import signal
+import time
+from typing import Any
+
+from pipeline.sandbox._inside.watch import POLL_S, Watch, descendants, processes
+from pipeline.sandbox._inside.wire import INDEX, ClientGone, send
+
+CHUNK = 1 << 16
+
+
+def become_user(spec: dict[str, Any]) -> None:
+    """Give up root, where there is a user to become."""
+    os.umask(0o022)
+    if spec["uid"] is not None:
+        os.setgroups([])
+        os.setresgid(spec["gid"], spec["gid"], spec["gid"])
+        os.setresuid(spec["uid"], spec["uid"], spec["uid"])
+
+
+def spawn(command: dict[str, Any], spec: dict[str, Any], stdout: int, stderr: int) -> tuple[int, str]:
+    """Start a command; (pid, "") or (-1, why it could not start)."""
+    report, tell = os.pipe2(os.O_CLOEXEC)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as stream:
+                stream.write("1000")
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            for name, value in spec["rlimits"].items():
+                resource.setrlimit(getattr(resource, name), (value, value))
+            if spec["cpus"]:
+                os.sched_setaffinity(0, spec["cpus"])
+            become_user(spec)
+            os.chdir(os.path.join(os.fsencode(spec["work"]), os.fsencode(command["directory"])))
+            null = os.open("/dev/null", os.O_RDONLY)
+            for source, target in ((null, 0), (stdout, 1), (stderr, 2)):
+                os.dup2(source, target)
+            for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+                signal.signal(number, signal.SIG_DFL)
+            os.closerange(3, tell)
+            os.closerange(tell + 1, 1024)
+            os.execvpe(command["argv"][0], command["argv"], spec["env"])  # noqa: S606 - no shell is meant
+        except BaseException as error:  # noqa: BLE001 - told to the parent, this process ends
+            os.write(tell, str(error).encode("utf-8", "replace")[:4000])
+        finally:
+            os._exit(127)
+    os.close(tell)
+    why = b""
+    while True:
+        part = os.read(report, 4096)
+        if not part:
+            break
+        why += part
+    os.close(report)
+    return (-1, why.decode("utf-8", "replace")) if why else (pid, "")
+
+
+class Runner:
+    """Runs one command at a time under the limits."""
+
+    def __init__(self, spec: dict[str, Any], watch: Watch) -> None:
+        self.spec, self.watch = spec, watch
+        self.deadline = time.monotonic() + spec["wall_s"]
+        self.status: dict[int, int] = {}
+        self.rss = 0
+        wake_r, wake_w = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.wake = wake_r
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
+
+    def reap(self) -> None:
+        """Collect what has ended, strays that came back to us included."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self.rss = max(self.rss, usage.ru_maxrss * 1024)
+            self.status[pid] = status
+
+    def kill_all(self) -> bool:
+        """End every process of the run; False when some would not die within five seconds."""
+        for _ in range(500):
+            if self.spec["kill_everything"]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
+                left = [p for p, (_, s) in processes().items() if p not in (1, os.getpid()) and s not in "ZX"]
+            else:
+                left = descendants()
+                for number in (signal.SIGSTOP, signal.SIGKILL):
+                    for pid in left:
+                        with contextlib.suppress(ProcessLookupError, PermissionError):
+                            os.kill(pid, number)
+            self.reap()
+            if not left:
+                return True
+            time.sleep(0.01)
+        return False
+
+    def run(self, index: int, command: dict[str, Any]) -> dict[str, Any]:
+        """One command until it ends or a limit is hit; the record that the client gets."""
+        begin = time.monotonic()
+        pipes = [os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC)]
+        pid, why = spawn(command, self.spec, pipes[0][1], pipes[1][1])
+        for _, writer in pipes:
+            os.close(writer)
+        streams = {pipes[0][0]: [b"o", 0], pipes[1][0]: [b"e", 0]}
+        limit = None if pid < 0 else self.follow(pid, index, streams)
+        gone = self.kill_all()
+        for fd, stream in streams.items():
+            flooded = self.drain(fd, index, stream)
+            limit = limit or flooded
+            os.close(fd)
+        code = os.waitstatus_to_exitcode(self.status.get(pid, signal.SIGKILL))
+        if pid >= 0 and limit is None and code != 0:
+            limit = self.watch.exceeded(force=True)
+        return {
+            "exit_code": None if pid < 0 or limit else 128 - code if code < 0 else code,
+            "limit": limit,
+            "why": why,
+            "all_ended": gone,
+            "stdout_bytes": streams[pipes[0][0]][1],
+            "stderr_bytes": streams[pipes[1][0]][1],
+            "truncated": limit == "run_output_limit",
+            "duration_s": round(time.monotonic() - begin, 4),
+        }
+
+    def follow(self, pid: int, index: int, streams: dict[int, list[Any]]) -> str | None:
+        """Forward output until the command has ended; the limit that was hit, or None."""
+        with selectors.DefaultSelector() as selector:
+            for fd in (0, self.wake, *streams):
+                os.set_blocking(fd, fd == 0)
+                selector.register(fd, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select(POLL_S):
+                    if key.fd == 0:
+                        raise ClientGone
+                    if key.fd == self.wake:
+                        os.read(self.wake, 4096)
+                        continue
+                    data = os.read(key.fd, CHUNK)
+                    if not data:
+                        selector.unregister(key.fd)
+                    elif self.forward(index, streams[key.fd], data):
+                        return "run_output_limit"
+                self.reap()
+                if pid in self.status:
+                    return None
+                if time.monotonic() > self.deadline:
+                    self.watch.exceeded(force=True)
+                    return "run_timeout"
+                limit = self.watch.exceeded()
+                if limit:
+                    return limit
+
+    def forward(self, index: int, stream: list[Any], data: bytes) -> bool:
+        """Send output on; True when it went over the limit (what is over is dropped)."""
+        room = int(self.spec["output_bytes"]) - int(stream[1])
+        stream[1] += min(room, len(data))
+        if room > 0:
+            send(stream[0], INDEX.pack(index) + data[:room])
+        return len(data) > room
+
+    def drain(self, fd: int, index: int, stream: list[Any]) -> str | None:
+        """What is still in the pipe after everything has ended."""
+        os.set_blocking(fd, False)
+        while True:
+            try:
+                data = os.read(fd, CHUNK)
+            except BlockingIOError:
+                return None
+            if not data:
+                return None
+            if self.forward(index, stream, data):
+                return "run_output_limit"

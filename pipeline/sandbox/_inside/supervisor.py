@@ -1,0 +1,112 @@
+"""The program that runs the commands *inside* a sandbox, for both back ends.
+
+This package is sent into the sandbox as text (`_session.supervisor_source`) and run by a Python of the sandbox's own
+with `-I -S`: it uses the standard library only, imports nothing of expbench but itself and must run on Python 3.9 and
+later. It speaks frames (see `wire`) over its stdin and stdout; `_session.py` is the other end:
+
+    in:   S spec (JSON)   D directory   F file, its bytes follow   L link   Z end of tree   ... W wanted path   Y end of wishes
+    out:  R tree is there   X could not start (JSON)   o/e output of a command   c command ended (JSON)
+          U usage (JSON)   m manifest entry (JSON)   M end of manifest   f file   b bytes   g end of file   z end
+
+Rules it keeps:
+
+- It runs as root where it can and the commands as an unprivileged user, so that they can neither signal it nor forge
+  its frames. Everything that touches the tree's content is done by a child of that user.
+- The client is alive as long as stdin is open: at its end everything is killed and the program exits, so a client that
+  was killed leaves nothing that runs.
+- A limit that is hit ends the run: what a program prints after "disk full" is no result. Processes that a command
+  leaves behind are ended with it.
+
+It does not decide what a failure means (see `pipeline.errors`), and copies out nothing that it was not asked for.
+"""
+
+# ruff: noqa: PTH103
+# byte paths: file names need not be UTF-8, and pathlib has none
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from pipeline.sandbox._inside.runner import Runner, become_user
+from pipeline.sandbox._inside.tree import receive_tree, send_manifest, send_wanted
+from pipeline.sandbox._inside.watch import Watch
+from pipeline.sandbox._inside.wire import ClientGone, read_frame, send, send_json
+
+PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def in_child(work: Callable[[], None], spec: dict[str, Any]) -> int:
+    """Run `work` as the unprivileged user in a child; its exit code (28 = disk full, 32 = client gone)."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            become_user(spec)
+            work()
+            code = 0
+        except ClientGone:
+            code = 32
+        except OSError as error:
+            code = 28 if error.errno in (errno.ENOSPC, errno.EDQUOT) else 1
+            sys.stderr.write(f"supervisor: {error}\n")
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def serve() -> None:
+    """One run, from the spec to the files."""
+    kind, payload = read_frame()
+    if kind != b"S":
+        raise OSError(errno.EPROTO, "the first frame is not a spec")
+    spec = json.loads(payload)
+    if not spec["container"]:
+        libc = ctypes.CDLL(None)
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        # where commands run as the same user: /proc/<us>/fd and ptrace are closed to them
+        libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    work = os.fsencode(spec["work"])
+    for directory in spec["make"]:
+        in_child(lambda name=directory: os.makedirs(name, 0o755, exist_ok=True), spec)  # type: ignore[misc]
+    code = in_child(lambda: receive_tree(work), spec)
+    if code == 32:
+        raise ClientGone
+    if code:
+        send_json(b"X", {"disk_full": code == 28})
+        return
+    send(b"R")
+    watch = Watch(spec)
+    runner = Runner(spec, watch)
+    try:
+        for index, command in enumerate(spec["commands"]):
+            result = runner.run(index, command)
+            send_json(b"c", result)
+            if result["exit_code"] != 0:
+                break
+    except ClientGone:
+        runner.kill_all()
+        raise
+    send_json(b"U", {"peak_memory_bytes": max(watch.peak, runner.rss)})
+    in_child(lambda: send_manifest(work, spec["disk_bytes"]), spec)
+    in_child(lambda: send_wanted(work), spec)
+    send(b"z")
+
+
+def main() -> NoReturn:
+    """Entry point; exit code 0 when the protocol came to its end."""
+    code = 0
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    try:
+        serve()
+    except (ClientGone, BrokenPipeError):
+        code = 3
+    os._exit(code)

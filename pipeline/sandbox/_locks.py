@@ -1,0 +1,38 @@
+"""Locks between processes, and the cache directory in which they and the process sandbox's environments lie."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["cache_directory", "locked"]
+
+
+def cache_directory() -> Path:
+    """`$XDG_CACHE_HOME/expbench`; by default `~/.cache/expbench`, for root `/var/cache/expbench`.
+
+    Root's is a public place because what root runs here becomes another user, who cannot see into root's home.
+    """
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    if configured.startswith("/"):
+        return Path(configured) / "expbench"
+    return Path("/var/cache/expbench") if os.geteuid() == 0 else Path.home() / ".cache" / "expbench"
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the lock of this name against other threads and processes of this user; waits for it.
+
+    The kernel releases it when its holder dies, so there are no stale locks.
+    """
+    directory = cache_directory() / "locks"
+    directory.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(directory / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

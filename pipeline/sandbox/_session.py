@@ -1,0 +1,378 @@
+"""This side of a run: feeds the supervisor, keeps its output, turns its frames into a `RunResult`.
+
+Both back ends give it a `Channel` to the program of `_inside/supervisor.py`; which kind of sandbox is behind it does
+not matter here.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.sandbox._copying import HEADER, Collector, TreeSource, frame
+from pipeline.sandbox.base import Command, CommandResult, Limits, RunResult, RunSpec
+from pipeline.schema import Problem, Severity
+
+__all__ = ["Channel", "SupervisorGone", "bootstrap", "check_directories", "drive", "experiment_environment"]
+
+_INDEX = struct.Struct(">H")
+_INSIDE = "pipeline.sandbox._inside"
+_MB = 1 << 20
+# Beside the wall limit: starting (0.6 s measured under load), copying in and out (slowest seen: 60 MB/s).
+_GRACE_S = 60.0
+_SLOWEST_COPY = 20 * _MB
+_TAIL = 4096
+
+
+class SupervisorGone(Exception):  # noqa: N818 - a state, named as what happened
+    """The supervisor ended before its protocol did; the back end finds out why."""
+
+
+class Channel(Protocol):
+    """Bytes to and from a supervisor."""
+
+    def fileno(self) -> int:
+        """What to wait on for reading."""
+
+    def write_fileno(self) -> int:
+        """What to wait on for writing."""
+
+    def read(self) -> bytes | None:
+        """What has arrived on the supervisor's stdout (empty: only something else arrived); None at its end."""
+
+    def write(self, data: memoryview) -> int:
+        """Send a part of `data` without blocking; how much."""
+
+
+def bootstrap() -> str:
+    """The program to start a supervisor with: it reads its text, whose length comes first, from stdin and runs it."""
+    return (
+        "import os\n"
+        "def take(size):\n"
+        "    data = b''\n"
+        "    while len(data) < size:\n"
+        "        part = os.read(0, size - len(data))\n"
+        "        if not part: os._exit(3)\n"
+        "        data += part\n"
+        "    return data\n"
+        "exec(compile(take(int(take(8))), 'supervisor', 'exec'))\n"
+    )
+
+
+def supervisor_source() -> bytes:
+    """What `bootstrap` waits for: length and text of a program that makes the modules of `_inside` and runs them."""
+    folder = Path(__file__).with_name("_inside")
+    names = ("wire", "tree", "watch", "runner", "supervisor")
+    modules = [(f"{_INSIDE}.{name}", (folder / f"{name}.py").read_text(encoding="utf-8")) for name in names]
+    text = (
+        "import sys, types\n"
+        f"for name in {['.'.join(_INSIDE.split('.')[: n + 1]) for n in range(3)]!r}:\n"
+        "    sys.modules[name] = types.ModuleType(name)\n"
+        "    sys.modules[name].__path__ = []\n"
+        f"for name, text in {modules!r}:\n"
+        "    sys.modules[name] = types.ModuleType(name)\n"
+        "    exec(compile(text, name, 'exec'), sys.modules[name].__dict__)\n"
+        "sys.modules[name].main()\n"
+    ).encode("ascii", "backslashreplace")
+    return b"%08d" % len(text) + text
+
+
+def experiment_environment(spec: RunSpec, *, home: str, tmp: str, venv: str, system_path: str) -> dict[str, str]:
+    """The whole environment of a command: nothing of the host's gets in, and equal runs see equal values."""
+    threads = str(max(1, int(spec.limits.cpus)))
+    base = {
+        "HOME": home,
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "LOGNAME": "runner",
+        "MPLBACKEND": "Agg",
+        "PATH": f"{venv}/bin:{system_path}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        "TMPDIR": tmp,
+        "TZ": "UTC",
+        "USER": "runner",
+        "VIRTUAL_ENV": venv,
+    }
+    for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM"):
+        base[f"{name}_NUM_THREADS"] = threads
+    return base | spec.env
+
+
+def drive(
+    channel: Channel, payload: dict[str, Any], tree: Path, spec: RunSpec, out: Path, problems: tuple[Problem, ...]
+) -> RunResult:
+    """Run `spec` through a supervisor that has just been started.
+
+    Args:
+        channel: to the supervisor.
+        payload: the back end's part of the supervisor's spec (see its `serve`).
+        tree: directory to copy in.
+        spec: what to run.
+        out: receives `<index>.stdout`, `<index>.stderr` and `files/`.
+        problems: what the back end has to say about this run.
+
+    Raises:
+        SupervisorGone: it ended early.
+        ExpbenchError: `SANDBOX_BROKEN` (no answer in time, or nonsense), `DISK_FULL` (this machine's).
+    """
+    session = _Session(payload, tree, spec, out)
+    try:
+        session.pump(channel)
+        return session.result(problems)
+    except OSError as error:
+        raise ExpbenchError(
+            FailureKind.DISK_FULL if error.errno == 28 else FailureKind.SANDBOX_BROKEN,
+            f"output directory {out}",
+            str(error),
+            consequence="The run's output is incomplete, nothing is known about the code",
+            next_step="Free space on this disk and run again",
+        ) from error
+    except (ValueError, KeyError, struct.error) as error:
+        raise ExpbenchError(
+            FailureKind.SANDBOX_BROKEN,
+            "sandbox protocol",
+            f"the supervisor sent nonsense: {error}",
+            consequence="The run's result is not known",
+            next_step="Run again; if it comes back, report it with the run's directory",
+        ) from error
+    finally:
+        session.close()
+
+
+class _Session:
+    """State of one run."""
+
+    def __init__(self, payload: dict[str, Any], tree: Path, spec: RunSpec, out: Path) -> None:
+        limits = spec.limits
+        out.mkdir(parents=True, exist_ok=True)
+        for old in (*out.glob("[0-9]*.stdout"), *out.glob("[0-9]*.stderr")):
+            old.unlink()
+        self.spec, self.out = spec, out
+        self.source = TreeSource(tree)
+        self.collector = Collector(out / "files", self.source, spec.keep, limits.disk_mb * _MB)
+        self.began = time.monotonic()
+        self.tails: dict[str, bytes] = {}
+        self.ended: list[dict[str, Any]] = []
+        self.not_started: dict[str, Any] | None = None
+        self.peak: float | None = None
+        self.done = False
+        self._files: dict[str, IO[bytes]] = {}
+        self._incoming = bytearray()
+        self._extra: list[bytes] = []
+        self._payload = payload | {
+            "commands": [command.model_dump(mode="json") for command in spec.commands],
+            "wall_s": limits.wall_s,
+            "memory_bytes": limits.memory_mb * _MB,
+            "disk_bytes": limits.disk_mb * _MB,
+            "output_bytes": limits.output_mb * _MB,
+            "pids": limits.pids,
+        }
+
+    def pump(self, channel: Channel) -> None:
+        """Move bytes both ways until the supervisor says that it is done."""
+        outgoing = self._outgoing()
+        pending = memoryview(b"")
+        deadline = self.began + self.spec.limits.wall_s + _GRACE_S + self.spec.limits.disk_mb * _MB / _SLOWEST_COPY
+        while not self.done:
+            if not pending:
+                pending = memoryview(next(outgoing, b""))
+            if not pending and self._extra:
+                pending = memoryview(self._extra.pop(0))
+            readable, writable, _ = select.select(
+                [channel.fileno()], [channel.write_fileno()] if pending else [], [], 1.0
+            )
+            if readable:
+                data = channel.read()
+                if data is None:
+                    raise SupervisorGone
+                self._receive(data)
+            if writable and not self.done:
+                pending = pending[self._write(channel, pending) :]
+            if time.monotonic() > deadline:
+                raise ExpbenchError(
+                    FailureKind.SANDBOX_BROKEN,
+                    "sandbox",
+                    f"no result {time.monotonic() - self.began:.0f} s after the start, past the wall limit of "
+                    f"{self.spec.limits.wall_s:.0f} s and the time to copy",
+                    consequence="The run was ended from outside, its result is not known",
+                    next_step="Run again, with less load on this machine",
+                )
+
+    @staticmethod
+    def _write(channel: Channel, pending: memoryview) -> int:
+        try:
+            return channel.write(pending)
+        except (BrokenPipeError, ConnectionResetError):
+            return len(pending)  # it has ended; what it said last is still to be read
+
+    def _outgoing(self) -> Iterator[bytes]:
+        yield supervisor_source()
+        yield frame(b"S", json.dumps(self._payload).encode("ascii"))
+        for data in self.source.frames():
+            if self.not_started is not None:
+                return
+            yield data
+
+    def _receive(self, data: bytes) -> None:
+        self._incoming += data
+        while len(self._incoming) >= HEADER.size:
+            kind, size = HEADER.unpack_from(self._incoming)
+            if len(self._incoming) < HEADER.size + size:
+                return
+            payload = bytes(self._incoming[HEADER.size : HEADER.size + size])
+            del self._incoming[: HEADER.size + size]
+            self._handle(kind, payload)
+
+    def _handle(self, kind: bytes, payload: bytes) -> None:
+        if kind in {b"o", b"e"}:
+            self._output(kind, payload)
+        elif kind == b"c":
+            self.ended.append(json.loads(payload))
+        elif kind == b"U":
+            self.peak = json.loads(payload)["peak_memory_bytes"] / _MB
+        elif kind == b"m":
+            self.collector.offer(json.loads(payload))
+        elif kind == b"M":
+            self._extra.append(self.collector.wishes())
+        elif kind == b"f":
+            self.collector.begin(payload)
+        elif kind == b"b":
+            self.collector.data(payload)
+        elif kind == b"g":
+            self.collector.end()
+        elif kind == b"X":
+            self.not_started = json.loads(payload)
+            self.done = True
+        elif kind == b"z":
+            self.done = True
+        elif kind != b"R":
+            raise ValueError(f"unknown frame {kind!r}")
+
+    def _output(self, kind: bytes, payload: bytes) -> None:
+        index = int(_INDEX.unpack_from(payload)[0])
+        if index != len(self.ended) or index >= len(self.spec.commands):
+            raise ValueError(f"output of command {index} at the wrong time")
+        name = f"{index}.{'stdout' if kind == b'o' else 'stderr'}"
+        if name not in self._files:
+            self._files[name] = (self.out / name).open("wb")
+        data = payload[_INDEX.size :]
+        self._files[name].write(data)
+        self.tails[name] = (self.tails.get(name, b"") + data)[-_TAIL:]
+
+    def close(self) -> None:
+        """Close what is open; every started command has both of its output files."""
+        for index in range(len(self.ended)):
+            for stream in ("stdout", "stderr"):
+                (self.out / f"{index}.{stream}").touch()
+        for stream_file in self._files.values():
+            stream_file.close()
+        self.collector.close()
+
+    def result(self, problems: tuple[Problem, ...]) -> RunResult:
+        """What came of it."""
+        self.collector.close()
+        problems = (*problems, *self.source.problems, *self.collector.problems)
+        duration = round(time.monotonic() - self.began, 4)
+        if self.not_started is not None:
+            return self._without_start(problems, duration)
+        commands = tuple(self._command(index, record) for index, record in enumerate(self.ended))
+        failed = next(((i, c) for i, c in enumerate(commands) if c.failure is not None), None)
+        if any(not record["all_ended"] for record in self.ended):
+            message = "processes of the run did not end when they were killed"
+            problems = (*problems, Problem(component="sandbox", where="run", message=message, severity=Severity.ERROR))
+        return RunResult(
+            commands=commands,
+            produced=tuple(sorted(self.collector.produced, key=lambda produced: produced.path)),
+            failure=failed[1].failure if failed else None,
+            message=self._message(*failed) if failed else "",
+            problems=problems,
+            duration_s=duration,
+            peak_memory_mb=None if self.peak is None else round(self.peak, 1),
+        )
+
+    def _without_start(self, problems: tuple[Problem, ...], duration: float) -> RunResult:
+        limit = self.spec.limits.disk_mb
+        if not self.not_started or not self.not_started.get("disk_full"):
+            raise SupervisorGone  # what it could not do stands on its stderr, which the back end reads
+        return RunResult(
+            commands=(),
+            failure=FailureKind.RUN_DISK_FULL,
+            message=f"the tree does not fit into the disk limit of {limit} MB; no command was started",
+            problems=problems,
+            duration_s=duration,
+        )
+
+    def _command(self, index: int, record: dict[str, Any]) -> CommandResult:
+        failure: FailureKind | None = None
+        if record["limit"]:
+            failure = FailureKind(record["limit"])
+        elif record["exit_code"] != 0:
+            failure = FailureKind.RUN_FAILED
+            tail = self.tails.get(f"{index}.stderr", b"")
+            # A file that is made to size in one call fails without ever filling the disk: only its message tells.
+            if b"[Errno 28]" in tail or b"No space left on device" in tail:
+                failure = FailureKind.RUN_DISK_FULL
+        return CommandResult(
+            exit_code=record["exit_code"],
+            failure=failure,
+            stdout_bytes=record["stdout_bytes"],
+            stderr_bytes=record["stderr_bytes"],
+            truncated=record["truncated"],
+            duration_s=record["duration_s"],
+        )
+
+    def _message(self, index: int, command: CommandResult) -> str:
+        text = f"command {index + 1} of {len(self.spec.commands)} ({_argv(self.spec.commands[index])})"
+        limits = self.spec.limits
+        why = self.ended[index]["why"]
+        lines = self.tails.get(f"{index}.stderr", b"").decode("utf-8", "replace").strip().splitlines()
+        last = f": {lines[-1][:300]}" if lines else ""
+        return {
+            FailureKind.RUN_FAILED: f"{text} cannot be started: {why}"
+            if why
+            else f"{text} exited with {command.exit_code}{last}",
+            FailureKind.RUN_TIMEOUT: f"{text} was ended at the wall limit of {limits.wall_s:g} s",
+            FailureKind.RUN_OUT_OF_MEMORY: f"{text} went over the memory limit of {limits.memory_mb} MB",
+            FailureKind.RUN_DISK_FULL: f"{text} filled the disk limit of {limits.disk_mb} MB",
+            FailureKind.RUN_PROCESS_LIMIT: f"{text} hit the limit of {limits.pids} processes",
+            FailureKind.RUN_OUTPUT_LIMIT: f"{text} printed more than {limits.output_mb} MB",
+        }.get(command.failure or FailureKind.RUN_FAILED, text)
+
+
+def _argv(command: Command) -> str:
+    text = " ".join(command.argv)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def check_directories(commands: tuple[Command, ...], limits: Limits) -> None:
+    """Refuse directories that lead out of the tree (a defect of the caller, not of the code under test).
+
+    Raises:
+        ExpbenchError: `USAGE`.
+    """
+    for command in commands:
+        parts = Path(command.directory).parts
+        if command.directory.startswith("/") or ".." in parts or "\0" in "".join((*command.argv, command.directory)):
+            raise ExpbenchError(
+                FailureKind.USAGE,
+                f"command {_argv(command)}",
+                f"its directory {command.directory!r} is not inside the tree, or it holds a NUL byte",
+                consequence="The commands were not run",
+                next_step="Give a directory relative to the root of the tree",
+            )
+    if limits.wall_s > 7 * 86400:
+        raise ExpbenchError(
+            FailureKind.USAGE,
+            f"wall limit {limits.wall_s:g} s",
+            "is more than a week",
+            consequence="The commands were not run",
+            next_step="Give a smaller limit",
+        )

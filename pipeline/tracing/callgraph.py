@@ -1,0 +1,236 @@
+"""What runs, in which order, when an entry point is started: the call graph from its module-level code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.tracing.program import Definition, Module, Program, dotted
+
+__all__ = ["Reached", "Reaching", "calls_in", "reach"]
+
+# The deepest published requirement lies five calls below its entry point; recursion and frameworks end here.
+_MAX_DEPTH = 10
+_MAX_FUNCTIONS = 600
+# Method names that objects of every library have: without a known class they lead to the wrong file.
+_COMMON_METHODS = set(
+    "add append apply build clear close compile copy count cpu cuda detach dump eval extend fit format forward get init "
+    "insert items join keys load log lower mean open plot pop predict print read remove render replace reset run sample "
+    "save set show size sort split step strip sum to train transform update upper values write".split()
+)
+_DYNAMIC = {"getattr", "eval", "exec", "__import__", "import_module", "instantiate", "globals", "locals"}
+
+
+@dataclass(slots=True)
+class Reached:
+    """A function that the run may enter."""
+
+    definition: Definition
+    depth: int
+    caller: tuple[str, str, int] | None
+    """Key of the definition that calls it first; None for the module-level code of the entry point."""
+    line: int
+    """Line of that call in its caller's file."""
+
+
+@dataclass(slots=True)
+class Reaching:
+    """Everything that an entry point reaches."""
+
+    functions: list[Reached] = field(default_factory=list)
+    """In order of first entry."""
+    files: list[str] = field(default_factory=list)
+    dynamic: list[tuple[str, int, str]] = field(default_factory=list)
+    """(file, line, name) of calls whose target is chosen at run time."""
+
+
+def calls_in(node: ast.AST) -> Iterator[ast.Call]:
+    """Calls in the order in which they are evaluated (arguments before the call), nested definitions left out."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield from calls_in(child)
+    if isinstance(node, ast.Call):
+        yield node
+
+
+def reach(program: Program, module: Module) -> Reaching:
+    """Follow the calls from the module-level code of `module`."""
+    walker = _Walker(program)
+    walker.result.files.append(module.path)
+    assert module.unit.tree is not None
+    statements = [node for node in module.unit.tree.body if not isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    walker.follow(module, statements, None, None, 0, {})
+    return walker.result
+
+
+class _Walker:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.result = Reaching()
+        self._seen: set[tuple[str, str, int]] = set()
+
+    def enter(self, definition: Definition, caller: tuple[str, str, int] | None, line: int, depth: int) -> None:
+        """Note a function and follow its body."""
+        if definition.key in self._seen or depth > _MAX_DEPTH or len(self._seen) >= _MAX_FUNCTIONS:
+            return
+        self._seen.add(definition.key)
+        self.result.functions.append(Reached(definition, depth, caller, line))
+        if definition.path not in self.result.files:
+            self.result.files.append(definition.path)
+        module = self.program.module(definition.path)
+        if module is None:
+            return
+        types: dict[str, str] = {}
+        arguments = definition.node.args
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            name = dotted(argument.annotation) if argument.annotation is not None else ""
+            if name:
+                types[argument.arg] = name
+        nested = {node.name: node for node in definition.node.body if isinstance(node, ast.FunctionDef)}
+        self.follow(module, definition.node.body, definition, definition.owner, depth, types, nested)
+
+    def follow(
+        self,
+        module: Module,
+        body: Sequence[ast.stmt],
+        definition: Definition | None,
+        owner: str | None,
+        depth: int,
+        types: dict[str, str],
+        nested: dict[str, ast.FunctionDef] | None = None,
+    ) -> None:
+        """Enter everything that `body` calls, in order."""
+        key = definition.key if definition else None
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                continue
+            for node in ast.walk(statement):
+                if (
+                    isinstance(node, ast.Assign)
+                    and isinstance(node.value, ast.Call)
+                    and (made := dotted(node.value.func))
+                ):
+                    for target in node.targets:
+                        if isinstance(target, ast.Name):
+                            types.setdefault(target.id, made)
+                elif isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call):
+                    if isinstance(node.optional_vars, ast.Name):
+                        types.setdefault(node.optional_vars.id, dotted(node.context_expr.func))
+            for call in calls_in(statement):
+                line = call.lineno
+                for found in self._targets(module, call, owner, types, nested or {}, definition):
+                    self.enter(found, key, line, depth + 1)
+
+    def _targets(
+        self,
+        module: Module,
+        call: ast.Call,
+        owner: str | None,
+        types: dict[str, str],
+        nested: dict[str, ast.FunctionDef],
+        definition: Definition | None,
+    ) -> list[Definition]:
+        found: list[Definition] = []
+        for argument in [*call.args, *(word.value for word in call.keywords)]:
+            name = dotted(argument)
+            if name in nested:
+                found.append(
+                    Definition(module.path, f"{definition.name if definition else ''}.{name}", nested[name], owner)
+                )
+            elif name and "." not in name and name not in types and (where := self.program.find(module, name)):
+                if where[1] in where[0].functions:
+                    found += self.program.definitions(module, name)
+        function = call.func
+        if isinstance(function, ast.Subscript):  # METHODS[name](...)
+            found += self.program.definitions(module, dotted(function.value)) if dotted(function.value) else []
+            return found
+        name = dotted(function)
+        tail = function.attr if isinstance(function, ast.Attribute) else name
+        if tail in _DYNAMIC:
+            self.result.dynamic.append((module.path, module.unit.line(call.lineno), tail))
+        if not name:
+            if isinstance(function, ast.Attribute):
+                found += self._chained(module, function, owner, types)
+            elif isinstance(function, ast.Call):  # decorators and factories: build(x)(y)
+                pass
+            return found
+        if name in nested:
+            found.append(
+                Definition(module.path, f"{definition.name if definition else ''}.{name}", nested[name], owner)
+            )
+            return found
+        return found + self._named(module, name, owner, types)
+
+    def _named(self, module: Module, name: str, owner: str | None, types: dict[str, str]) -> list[Definition]:
+        head, _, rest = name.partition(".")
+        if head in {"self", "cls"} and owner:
+            return self._of_self(module, owner, rest)
+        if head == "super" or (not rest and name in types and name not in module.functions):
+            cls = self.program.class_of(module, types.get(name, ""))
+            hooks = [self.program.method(cls[0], cls[1], hook) for hook in ("__call__", "forward")] if cls else []
+            return [hook for hook in hooks if hook]
+        direct = self.program.definitions(module, name)
+        if direct:
+            return direct
+        if rest and "." not in rest:
+            made = types.get(head)
+            if made is None and head in module.assigned and isinstance(value := module.assigned[head], ast.Call):
+                made = dotted(value.func)
+            cls = self.program.class_of(module, made) if made else None
+            if cls:
+                method = self.program.method(cls[0], cls[1], rest)
+                return [method] if method else []
+            if self.program.find(module, head) is None and head not in module.imports:
+                return self._only_one(rest)
+        elif rest:
+            return self._only_one(rest.rsplit(".", 1)[-1])
+        return []
+
+    def _of_self(self, module: Module, owner: str, rest: str) -> list[Definition]:
+        first, _, method = rest.partition(".")
+        if not method:
+            own = self.program.method(module, owner, first)
+            if own:
+                return [own]
+            made = module.attributes.get((owner, first))
+            cls = self.program.class_of(module, made) if made else None
+            hooks = [self.program.method(cls[0], cls[1], hook) for hook in ("__call__", "forward")] if cls else []
+            return [hook for hook in hooks if hook]
+        made = module.attributes.get((owner, first))
+        cls = self.program.class_of(module, made) if made else None
+        if cls:
+            found = self.program.method(cls[0], cls[1], method)
+            return [found] if found else []
+        return self._only_one(method.rsplit(".", 1)[-1])
+
+    def _chained(
+        self, module: Module, function: ast.Attribute, owner: str | None, types: dict[str, str]
+    ) -> list[Definition]:
+        """`Cls(...).run()` and `super().__init__()`."""
+        if isinstance(function.value, ast.Call):
+            made = dotted(function.value.func)
+            if made == "super" and owner and owner in module.classes:
+                for base in module.classes[owner].bases:
+                    cls = self.program.class_of(module, dotted(base))
+                    found = self.program.method(cls[0], cls[1], function.attr) if cls else None
+                    if found:
+                        return [found]
+                return []
+            cls = self.program.class_of(module, made) if made else None
+            if cls:
+                found = self.program.method(cls[0], cls[1], function.attr)
+                return [found] if found else []
+        return self._only_one(function.attr)
+
+    def _only_one(self, name: str) -> list[Definition]:
+        """A method of an object of unknown class, where the files read so far define that name exactly once."""
+        if name in _COMMON_METHODS or name.startswith("__"):
+            return []
+        found = [
+            Definition(module.path, f"{owner}.{name}", methods[name], owner)
+            for module in self.program.loaded
+            for owner, methods in sorted(module.methods.items())
+            if name in methods
+        ]
+        return found if len(found) == 1 else []

@@ -1,0 +1,297 @@
+"""Requirements: the steps of a run in words, in execution order, each with the lines that implement it.
+
+Module-level code and the `main` of an entry point are cut into blocks at blank lines and comments; every function that is
+reached becomes a step of its own where it is long enough to be one, and is added to its caller's lines otherwise.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from pipeline.task import CodeEvidence, Requirement
+from pipeline.tracing.arguments import Option, read_options
+from pipeline.tracing.callgraph import Reached, Reaching
+from pipeline.tracing.program import Definition, Module, Program
+from pipeline.tracing.source import CodeUnit
+from pipeline.tracing.wording import classify, comment_above, describe_block, describe_function
+
+__all__ = ["requirements_of"]
+
+# Published tasks have 5 to 20 steps; more than twice that is a listing, not a description.
+_MAX_STEPS = 40
+_SMALL = 4
+"""Functions up to this many lines are part of their caller's step."""
+_LONG_MAIN = 8
+_MAIN_NAMES = {"main", "run", "cli", "app", "train", "experiment", "entry"}
+_QUOTED = 120
+
+
+@dataclass(slots=True)
+class _Step:
+    text: str
+    spans: list[CodeEvidence] = field(default_factory=list)
+    weight: float = 0.0
+
+
+def requirements_of(program: Program, module: Module, reaching: Reaching) -> list[Requirement]:
+    """The steps of one entry point.
+
+    Args:
+        program: the repository.
+        module: the entry point.
+        reaching: what it reaches, from `callgraph.reach`.
+    """
+    steps: list[_Step] = []
+    homes: dict[tuple[str, str, int], _Step] = {}
+    mains = _mains(module, reaching)
+    calls: dict[tuple[tuple[str, str, int] | None, int], list[Reached]] = {}
+    for reached in reaching.functions:
+        calls.setdefault((reached.caller, reached.line), []).append(reached)
+    body = module.unit.tree.body if module.unit.tree is not None else []
+    _script(program, module, _script_body(body), None, calls, mains, steps, homes)
+    for reached in reaching.functions:  # whatever no block led to
+        if reached.definition.key not in homes:
+            _function(program, reached, calls, mains, steps, homes)
+    return [Requirement(text=step.text, spans=tuple(step.spans)) for step in _strongest(steps)]
+
+
+def _mains(module: Module, reaching: Reaching) -> set[tuple[str, str, int]]:
+    """Functions of the entry point that are its body: `main` and what module-level code calls in its place."""
+    return {
+        item.definition.key
+        for item in reaching.functions
+        if item.definition.path == module.path
+        and item.depth <= 2
+        and (item.definition.name in _MAIN_NAMES or item.caller is None)
+        and _length(item.definition.node) > _LONG_MAIN
+        and (item.definition.name in _MAIN_NAMES or _length(item.definition.node) > 60)
+    }
+
+
+def _script_body(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Module-level statements that do something: no imports, definitions, docstrings; `if __name__` opened."""
+    found: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
+            found += node.body
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        elif not isinstance(
+            node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Pass)
+        ):
+            found.append(node)
+    return found
+
+
+def _script(
+    program: Program,
+    module: Module,
+    body: list[ast.stmt],
+    key: tuple[str, str, int] | None,
+    calls: dict[tuple[tuple[str, str, int] | None, int], list[Reached]],
+    mains: set[tuple[str, str, int]],
+    steps: list[_Step],
+    homes: dict[tuple[str, str, int], _Step],
+) -> None:
+    options = _option_statements(module, body)
+    if options:
+        steps.append(_arguments_step(module, *options))
+    skipped = set(map(id, options[1])) if options else set()
+    for block in _blocks(module.unit, [node for node in body if id(node) not in skipped]):
+        inner = [
+            reached
+            for (caller, line), found in calls.items()
+            if caller == key and block[0].lineno <= line <= (block[-1].end_lineno or block[-1].lineno)
+            for reached in found
+        ]
+        step = _block_step(module, block, inner)
+        if step is not None:
+            steps.append(step)
+        for reached in inner:
+            if reached.definition.key not in homes:
+                _function(program, reached, calls, mains, steps, homes, step)
+
+
+def _function(
+    program: Program,
+    reached: Reached,
+    calls: dict[tuple[tuple[str, str, int] | None, int], list[Reached]],
+    mains: set[tuple[str, str, int]],
+    steps: list[_Step],
+    homes: dict[tuple[str, str, int], _Step],
+    parent: _Step | None = None,
+) -> None:
+    """The step of a function, then those of what it calls (kept in the order of the calls)."""
+    definition = reached.definition
+    module = program.module(definition.path)
+    if module is None or definition.key in homes:
+        return
+    if definition.key in mains:
+        marker = _Step(definition.name)
+        homes[definition.key] = marker
+        body = [
+            node
+            for node in definition.node.body
+            if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        ]
+        _script(program, module, body, definition.key, calls, mains, steps, homes)
+        return
+    span = _span(module.unit, _first_line(definition.node), definition.node.end_lineno or definition.node.lineno)
+    if _length(definition.node) <= _SMALL and parent is not None:
+        home = parent
+        home.spans.append(span)
+    else:
+        home = _function_step(definition, module, reached, span)
+        steps.append(home)
+    homes[definition.key] = home
+    for (caller, _), found in sorted(
+        ((place, found) for place, found in calls.items() if place[0] == definition.key), key=lambda item: item[0][1]
+    ):
+        if caller == definition.key:
+            for inner in found:
+                _function(program, inner, calls, mains, steps, homes, home)
+
+
+def _function_step(definition: Definition, module: Module, reached: Reached, span: CodeEvidence) -> _Step:
+    docstring = ast.get_docstring(definition.node) or ""
+    options = (
+        [option for option in read_options(ast.Module([definition.node], [])) if option.flags]
+        if "add_argument" in ast.dump(definition.node) or "option(" in docstring
+        else []
+    )
+    text = (
+        _options_text(options) + f" ({definition.name})"
+        if options
+        else describe_function(definition.node, definition.name)
+    )
+    kind = "arguments" if options else classify(definition.name, docstring)
+    weight = {
+        "training": 3.0,
+        "evaluation": 3.0,
+        "data": 2.5,
+        "model": 2.5,
+        "arguments": 2.0,
+        "report": 1.5,
+        "other": 1.0,
+    }[kind]
+    return _Step(
+        text + _cell(module, definition.node.lineno),
+        [span],
+        weight - 0.5 * reached.depth + min(_length(definition.node), 60) / 60,
+    )
+
+
+def _strongest(steps: list[_Step]) -> list[_Step]:
+    """At most `_MAX_STEPS`, the weakest left out, the order kept."""
+    kept = [step for step in steps if step.spans]
+    if len(kept) > _MAX_STEPS:
+        strong = {id(step) for step in sorted(kept, key=lambda step: -step.weight)[:_MAX_STEPS]}
+        kept = [step for step in kept if id(step) in strong]
+    return kept
+
+
+# --- blocks ----------------------------------------------------------------------------------------------------------
+
+
+def _blocks(unit: CodeUnit, body: list[ast.stmt]) -> list[list[ast.stmt]]:
+    """Consecutive statements that no blank line or comment separates; single short ones join the next block."""
+    lines = unit.code.splitlines()
+    blocks: list[list[ast.stmt]] = []
+    for node in body:
+        if isinstance(
+            node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
+        ):
+            continue
+        if blocks:
+            last = blocks[-1][-1].end_lineno or blocks[-1][-1].lineno
+            between = lines[last : node.lineno - 1]
+            same_cell = unit.cell(last) == unit.cell(node.lineno)
+            small = sum(_statement_length(item) for item in blocks[-1]) < 2 and _statement_length(node) < 2
+            if same_cell and (not between or (small and not any(line.strip().startswith("#") for line in between))):
+                blocks[-1].append(node)
+                continue
+        blocks.append([node])
+    return blocks
+
+
+def _statement_length(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def _block_step(module: Module, block: list[ast.stmt], inner: list[Reached]) -> _Step | None:
+    """A step for a block, unless all it does is to call one function that is a step of its own."""
+    start, end = block[0].lineno, block[-1].end_lineno or block[-1].lineno
+    has_loop = any(isinstance(node, (ast.For, ast.While, ast.AsyncFor)) for part in block for node in ast.walk(part))
+    has_call = any(isinstance(node, ast.Call) for part in block for node in ast.walk(part))
+    if len(inner) == 1 and not has_loop and end - start < 2:
+        return None
+    if not has_call and not has_loop and all(isinstance(node, (ast.Assign, ast.AnnAssign)) for node in block):
+        constant = all(
+            isinstance(node.value, ast.Constant) for node in block if isinstance(node, (ast.Assign, ast.AnnAssign))
+        )
+        if constant and len(block) < 2:
+            return None
+    if end == start and isinstance(block[0], ast.Return):
+        return None
+    comment = comment_above(module.unit.code.splitlines(), start)
+    text = describe_block(block, comment) + _cell(module, start)
+    return _Step(text, [_span(module.unit, start, end)], 2.0 + has_loop + min(end - start, 40) / 40)
+
+
+def _option_statements(module: Module, body: list[ast.stmt]) -> tuple[list[Option], list[ast.stmt]] | None:
+    """Statements that declare and parse options, with the options."""
+    found: list[ast.stmt] = []
+    for node in body:
+        text = ast.unparse(node)
+        if (
+            "add_argument" in text
+            or "ArgumentParser(" in text
+            or ".parse_args(" in text
+            or ".parse_known_args(" in text
+        ):
+            if not isinstance(node, (ast.For, ast.While, ast.With, ast.Try)) or "add_argument" in text:
+                found.append(node)
+    options = [option for node in found for option in read_options(ast.Module([node], []))]
+    return (options, found) if options else None
+
+
+def _arguments_step(module: Module, options: list[Option], nodes: list[ast.stmt]) -> _Step:
+    start, end = nodes[0].lineno, max(node.end_lineno or node.lineno for node in nodes)
+    return _Step(_options_text(options) + _cell(module, start), [_span(module.unit, start, end)], 5.0)
+
+
+def _options_text(options: list[Option]) -> str:
+    parts = []
+    for option in options[:10]:
+        flag = next((flag for flag in option.flags if flag.startswith("--")), option.flags[0])
+        parts.append(f"{flag} (default {option.default})" if option.default not in {None, "", "False"} else flag)
+    more = f" and {len(options) - 10} more" if len(options) > 10 else ""
+    listed = ", ".join(parts[:-1]) + f" and {parts[-1]}" if len(parts) > 1 and not more else ", ".join(parts)
+    return f"Parse command-line arguments {listed}{more}"
+
+
+# --- places ----------------------------------------------------------------------------------------------------------
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([node.lineno, *(item.lineno for item in node.decorator_list)])
+
+
+def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines without the docstring."""
+    docstring = ast.get_docstring(node, clean=False)
+    return (node.end_lineno or node.lineno) - node.lineno + 1 - (docstring.count("\n") + 1 if docstring else 0)
+
+
+def _cell(module: Module, line: int) -> str:
+    cell = module.unit.cell(line)
+    return f" [cell {cell}]" if cell is not None else ""
+
+
+def _span(unit: CodeUnit, start: int, end: int) -> CodeEvidence:
+    first, last = unit.line(start), unit.line(end)
+    if last < first:
+        last = first
+    quote = unit.code.splitlines()[start - 1].strip()[:_QUOTED]
+    return CodeEvidence(path=unit.path, start=first, end=last, quote=quote)

@@ -1,0 +1,164 @@
+"""Why a run failed, read from its logs: data not at hand, network wanted, a module or library missing, a limit hit.
+
+The point is whose failure it is. Data that nobody shipped, a download under a closed network or a missing key say
+nothing about the code (verdict unknown); a traceback of the code itself does.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from pipeline.errors import FailureKind
+from pipeline.repository import Snapshot
+from pipeline.sandbox.base import RunResult
+from pipeline.schema import Record
+from pipeline.task import Task
+
+__all__ = ["Diagnosis", "diagnose", "hints", "missing_in_log", "missing_libraries", "read_tail"]
+
+_TAIL: Final = 64 << 10
+_MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named ['\"]?([A-Za-z_][\w.]*)")
+_NEEDS_PACKAGE = re.compile(
+    r"(?:requires|needs|install|Missing optional dependency) (?:the )?[`'\"]?(openpyxl|xlrd|pyarrow|lxml|tables|jinja2|tabulate|sentencepiece|protobuf|accelerate)\b",
+    re.IGNORECASE,
+)
+_LIBRARY = re.compile(r"(lib[\w+.-]+\.so(?:\.\d+)*): cannot open shared object file")
+_LIBRARIES: Final = {
+    "libGL.so.1": "libgl1", "libglib-2.0.so.0": "libglib2.0-0", "libgthread-2.0.so.0": "libglib2.0-0",
+    "libgomp.so.1": "libgomp1", "libSM.so.6": "libsm6", "libXext.so.6": "libxext6", "libXrender.so.1": "libxrender1",
+    "libsndfile.so.1": "libsndfile1", "libgfortran.so.5": "libgfortran5", "libopenblas.so.0": "libopenblas0",
+    "libstdc++.so.6": "libstdc++6", "libusb-1.0.so.0": "libusb-1.0-0", "libX11.so.6": "libx11-6",
+}  # fmt: skip
+_NO_FILE = re.compile(
+    r"(?:FileNotFoundError|NotADirectoryError|OSError|IOError)[^\n]*?(?:No such file or directory|not found)[^'\"\n]*['\"]([^'\"\n]+)['\"]"
+    r"|FileNotFoundError: ([^\n]*)"
+    r"|(?:cat|ls|cp|head|tail): (?:cannot \w+ )?['‘]?([^'’:\n]+)['’]?: No such file"
+)
+_NETWORK = re.compile(
+    r"Temporary failure in name resolution|Name or service not known|Max retries exceeded|URLError|"
+    r"NewConnectionError|ConnectionRefusedError|ConnectionError|Network is unreachable|getaddrinfo failed|"
+    r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled|Could not resolve host|"
+    r"couldn't connect to|wget: unable to resolve"
+)
+_KEY = re.compile(
+    r"KeyError: ['\"](\w*(?:API_KEY|TOKEN|SECRET|CREDENTIALS)\w*)['\"]|(\w*(?:API_KEY|ACCESS_TOKEN))\b[^\n]*(?:not set|must be set|missing|required|not found)",
+    re.IGNORECASE,
+)
+_HINT = re.compile(
+    r"\b(?:skip(?:ped|ping)?|missing|not found|no such|unavailable|download|please (?:provide|put|place))\b",
+    re.IGNORECASE,
+)
+_CODE: Final = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".ipynb", ".pyx", ".r", ".jl", ".m")
+_LIMITS: Final = frozenset({
+    FailureKind.RUN_TIMEOUT, FailureKind.RUN_OUT_OF_MEMORY, FailureKind.RUN_DISK_FULL, FailureKind.RUN_PROCESS_LIMIT,
+    FailureKind.RUN_OUTPUT_LIMIT,
+})  # fmt: skip
+
+
+class Diagnosis(Record):
+    """Whose failure a failed run is."""
+
+    kind: Literal["data", "network", "key", "module", "library", "limit", "code"]
+    blocked: bool
+    """The code could not show what it does: verdict unknown."""
+    reason: str
+
+
+def diagnose(task: Task, snapshot: Snapshot, result: RunResult, out: Path) -> Diagnosis:
+    """The cause of a failed run.
+
+    Args:
+        task: the task; its sources and masked paths are the repository's own, never missing data.
+        snapshot: the repository the run was made on.
+        result: a run whose `failure` is set.
+        out: its output directory.
+    """
+    index = next((i for i, command in enumerate(result.commands) if command.exit_code != 0), len(result.commands) - 1)
+    error = read_tail(out / f"{index}.stderr")
+    log = error + "\n" + read_tail(out / f"{index}.stdout")
+    if result.failure in _LIMITS:
+        detail = result.message or str(result.failure)
+        return Diagnosis(kind="limit", blocked=True, reason=f"the run hit a limit ({detail})")
+    code = result.commands[index].exit_code if 0 <= index < len(result.commands) else None
+    last = _last_line(error) or _last_line(log) or result.message
+    failed = Diagnosis(kind="code", blocked=False, reason=f"command {index + 1} ended with exit code {code}: {last}")
+    if modules := [name for name in _MODULE.findall(log) if name]:
+        name = modules[-1]
+        if _is_own(name, task, snapshot):
+            return failed
+        return Diagnosis(kind="module", blocked=True, reason=f"blocked: environment (module `{name}` is not installed)")
+    if library := _LIBRARY.search(log):
+        return Diagnosis(
+            kind="library", blocked=True, reason=f"blocked: environment (library `{library[1]}` is missing)"
+        )
+    if key := _KEY.search(log):
+        return Diagnosis(kind="key", blocked=True, reason=f"blocked: data (needs the secret {key[1] or key[2]})")
+    if network := _NETWORK.search(log):
+        return Diagnosis(kind="network", blocked=True, reason=f"blocked: data (wants to download: {network[0]})")
+    for match in reversed(list(_NO_FILE.finditer(error))):
+        path = next(group for group in match.groups() if group)
+        if _is_data(path, task, snapshot):
+            return Diagnosis(
+                kind="data", blocked=True, reason=f"blocked: data (`{path.strip()}` is not in the repository)"
+            )
+        return failed
+    return failed
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""
+
+
+def read_tail(path: Path) -> str:
+    """The last 64 kB of a log; empty when there is none."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - _TAIL))
+        return stream.read().decode("utf-8", "replace")
+
+
+def _is_own(module: str, task: Task, snapshot: Snapshot) -> bool:
+    """Is a missing module one of the repository itself (masked, or not on the path)?"""
+    top = module.split(".", maxsplit=1)[0]
+    paths = [file.path for file in snapshot.files] + [source.path for source in task.truth.sources]
+    paths += [masked.path for masked in task.masked]
+    return any(
+        path.endswith(".py") and (posixpath.basename(path) == f"{top}.py" or top in path.split("/")[:-1])
+        for path in paths
+    )
+
+
+def _is_data(path: str, task: Task, snapshot: Snapshot) -> bool:
+    """Is a missing path data, rather than a script, a configuration or something that was masked?"""
+    name = posixpath.basename(path.strip().rstrip("/"))
+    if name.lower().endswith(_CODE):
+        return False
+    own = {file.path for file in snapshot.files} | {masked.path for masked in task.masked}
+    own |= {source.path for source in task.truth.sources}
+    return not any(posixpath.basename(known) == name for known in own)
+
+
+def missing_in_log(log: str) -> tuple[str, ...]:
+    """Modules that a log says are not installed, in order of first mention."""
+    found = [*_MODULE.findall(log), *(name.lower() for name in _NEEDS_PACKAGE.findall(log))]
+    return tuple(dict.fromkeys(name.rstrip(".") for name in found))
+
+
+def missing_libraries(log: str) -> tuple[str, ...]:
+    """Debian packages with the shared libraries that a log says are missing."""
+    return tuple(sorted({_LIBRARIES[name] for name in _LIBRARY.findall(log) if name in _LIBRARIES}))
+
+
+def hints(logs: Sequence[str]) -> str:
+    """The first printed line that says something was skipped or not found; empty when there is none."""
+    for log in logs:
+        for line in log.splitlines():
+            if _HINT.search(line):
+                return line.strip()[:160]
+    return ""

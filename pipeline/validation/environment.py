@@ -1,0 +1,339 @@
+"""From a repository's declarations, or else its imports, to exact pins that a sandbox installs without resolving again.
+
+Resolution is `uv pip compile` for the sandbox's Python, dated by the commit where that is possible, from wheels only:
+building a source archive would run its code on this machine. Packages that exist as source archives only are pinned
+without being opened and built inside the sandbox. Every concession is reported.
+
+Non-goals: system packages (`pipeline.validation.diagnosis` names those that a failed run misses), other Pythons.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from pipeline.digests import digest_of
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.files import write_text
+from pipeline.progress import Reporter, SilentReporter
+from pipeline.repository import Snapshot
+from pipeline.sandbox.base import BuildSpec
+from pipeline.schema import Problem, Record, Severity
+from pipeline.validation.declarations import Declarations, read_declarations
+from pipeline.validation.imports_map import Import, distribution_of, provided_by, third_party
+
+__all__ = ["PYTHON", "EnvironmentPlan", "extend_environment", "resolve_environment"]
+
+PYTHON: Final = "3.11"
+"""The Python of the sandbox's base image (Debian 12)."""
+_COMPONENT: Final = "validation.environment"
+_TIMEOUT_S: Final = 300
+_DROPS: Final = 12
+"""At most this many packages are set aside in one attempt (unknown names, source archives)."""
+_VERSION: Final = 1
+"""Raised when the rules below change, so that cached resolutions are not reused."""
+_UNKNOWN = re.compile(
+    r"[Bb]ecause (?:there are no versions of )?([\w.-]+) was not found in the (?:package registry|provided package locations)"
+)
+_NO_VERSION = re.compile(r"there are no versions of ([\w.-]+)(?:\s|,|$)")
+_SOURCE_ONLY = re.compile(
+    r"all versions of ([\w.-]+) have no usable wheels|only ([\w.-]+)==\S+ is available and \S+ has no usable wheels"
+)
+_OFFLINE = re.compile(
+    r"error sending request|dns error|Failed to fetch|tls handshake|Connection refused|timed out", re.IGNORECASE
+)
+
+
+class EnvironmentPlan(Record):
+    """An environment as exact pins, where they come from, and what had to be conceded."""
+
+    spec: BuildSpec
+    declared_in: tuple[str, ...]
+    """Files of the repository; `imports` where something was taken from the imports of its files."""
+    problems: tuple[Problem, ...] = ()
+
+
+def resolve_environment(
+    snapshot: Snapshot,
+    *,
+    sources: Sequence[str] = (),
+    reached: Sequence[str] = (),
+    before: datetime.date | None = None,
+    cache: Path | None = None,
+    reporter: Reporter | None = None,
+    extra: Sequence[str] = (),
+) -> EnvironmentPlan:
+    """The environment that a chain of scripts needs.
+
+    Args:
+        snapshot: the repository.
+        sources: files of the chain; the nearest declarations win.
+        reached: files whose imports count; `sources` when empty, all Python files when both are empty.
+        before: only distributions uploaded until the end of this day (UTC), where that resolves.
+        cache: directory of finished resolutions, by digest of their inputs; None for no cache.
+        reporter: progress.
+        extra: modules that a run missed; their distributions are added.
+
+    Raises:
+        ExpbenchError: `ENVIRONMENT_UNBUILDABLE` (nothing that runs these files resolves), `NETWORK`, `TOOL_MISSING`.
+    """
+    listener = reporter or SilentReporter()
+    listener.step("validate", "reading the declared environment")
+    declared = read_declarations(snapshot, sources)
+    files = list(reached or sources) or [file.path for file in snapshot.files if file.path.endswith(".py")]
+    imports = third_party(snapshot, [path for path in files if _is_file(snapshot, path)])
+    wanted = _wanted(declared, imports, extra)
+    _check_python(declared)
+    _report_layout(snapshot, declared)
+    listener.step("validate", f"resolving {len(wanted.all)} packages")
+    outcome = _cached(wanted, before, cache)
+    origin = [*declared.files, *(["imports"] if wanted.from_imports else [])]
+    return EnvironmentPlan(
+        spec=BuildSpec(python=PYTHON, packages=outcome.pins),
+        declared_in=tuple(origin),
+        problems=(*declared.problems, *outcome.problems),
+    )
+
+
+def extend_environment(plan: EnvironmentPlan, system_packages: Sequence[str]) -> EnvironmentPlan:
+    """The plan with Debian packages added (see `diagnosis.missing_libraries`)."""
+    merged = tuple(sorted({*plan.spec.system_packages, *system_packages}))
+    return plan.evolve(spec=plan.spec.evolve(system_packages=merged))
+
+
+def _is_file(snapshot: Snapshot, path: str) -> bool:
+    return (snapshot.root / path).is_file()
+
+
+# --- what is wanted --------------------------------------------------------------------------------------------------
+
+
+class _Wanted(NamedTuple):
+    all: tuple[str, ...]
+    """Declared requirements and those added from imports."""
+    needed: tuple[str, ...]
+    """Distributions that the reached files import, with the declared versions where there are any."""
+    guesses: frozenset[str]
+    """Canonical names that nobody declared: they may not exist."""
+    optional: frozenset[str]
+    """Canonical names whose every import is guarded."""
+    from_imports: bool
+
+
+def _wanted(declared: Declarations, imports: Sequence[Import], extra: Sequence[str]) -> _Wanted:
+    names = {canonicalize_name(item.name) for item in declared.requirements}
+    requirements = sorted({str(item) for item in declared.requirements}, key=str.lower)
+    added: dict[str, Import] = {}
+    needed: list[str] = []
+    for found in [*imports, *(Import(module=m, files=("the failed run",), optional=False) for m in extra)]:
+        providers = provided_by(found.module)
+        if not providers:
+            declared.report(found.files[0], f"`{found.module}` is imported and cannot be installed from an index")
+            continue
+        own = [str(item) for item in declared.requirements if canonicalize_name(item.name) in providers]
+        distribution = distribution_of(found.module)
+        if own:
+            needed += own
+        elif distribution:
+            added[distribution] = found
+            needed.append(distribution)
+    for distribution, found in sorted(added.items()):
+        if declared.files:
+            message = f"`{found.module}` is imported and declared nowhere: `{distribution}` is added"
+            declared.report(found.files[0], message, Severity.INFO)
+    optional = {canonicalize_name(name) for name, found in added.items() if found.optional}
+    guesses = {canonicalize_name(name) for name in added} - names
+    everything = sorted({*requirements, *added}, key=str.lower)
+    return _Wanted(
+        tuple(everything),
+        tuple(sorted(set(needed), key=str.lower)),
+        frozenset(guesses),
+        frozenset(optional),
+        bool(added),
+    )
+
+
+def _check_python(declared: Declarations) -> None:
+    for where, specifier in declared.python:
+        if not any(specifier.contains(f"{PYTHON}.{patch}") for patch in (0, 2, 20)):
+            declared.report(where, f"wants Python {specifier}, the sandbox has {PYTHON}: it may not run as it did")
+
+
+def _report_layout(snapshot: Snapshot, declared: Declarations) -> None:
+    names = {file.path for file in snapshot.files}
+    packaged = sorted(names & {"setup.py", "setup.cfg", "pyproject.toml"})
+    if packaged:
+        message = "the repository's own package is not installed: its root and src/ are on PYTHONPATH"
+        declared.report(packaged[0], message, Severity.INFO)
+
+
+# --- resolution ------------------------------------------------------------------------------------------------------
+
+
+class _Resolution(Record):
+    """Pins and what was conceded on the way; stored in the cache."""
+
+    pins: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def _cached(wanted: _Wanted, before: datetime.date | None, cache: Path | None) -> _Resolution:
+    if cache is None:
+        return _resolve(wanted, before)
+    key = digest_of(
+        [_VERSION, PYTHON, wanted.all, wanted.needed, sorted(wanted.guesses), sorted(wanted.optional), str(before)]
+    )
+    path = cache / "resolutions" / f"{key}.json"
+    if path.is_file():
+        return _Resolution.model_validate_json(path.read_text(encoding="utf-8"))
+    found = _resolve(wanted, before)
+    write_text(path, json.dumps(found.model_dump(mode="json"), indent=1, sort_keys=True) + "\n")
+    return found
+
+
+def _resolve(wanted: _Wanted, before: datetime.date | None) -> _Resolution:
+    """Try the whole declaration, then what is needed, then without version limits; each dated first."""
+    if not wanted.all:
+        return _Resolution(pins=())
+    loose = tuple(sorted({_name(item) for item in wanted.needed}, key=str.lower))
+    plans = [
+        (wanted.all, ""),
+        (
+            wanted.needed,
+            "the declared packages do not resolve together: only those that the files import are installed",
+        ),
+        (loose, "the declared versions do not resolve: other versions of the imported packages are installed"),
+    ]
+    refusal = ""
+    for requirements, concession in plans:
+        if concession and not requirements:
+            continue
+        for date in [before, None] if before else [None]:
+            attempt = _attempt(requirements, wanted, date)
+            if isinstance(attempt, str):
+                refusal = refusal or attempt
+                continue
+            notes = [concession] if concession else []
+            if before and date is None:
+                notes.append(f"nothing resolves as of {before}: today's versions are used")
+            problems = [_problem("packages", f"{note} ({_brief(refusal)})") for note in notes]
+            return _Resolution(pins=attempt.pins, problems=(*problems, *attempt.problems))
+    raise ExpbenchError(
+        FailureKind.ENVIRONMENT_UNBUILDABLE,
+        "the repository's packages",
+        f"they cannot be resolved for Python {PYTHON}: {_brief(refusal)}",
+        consequence="Its code was not run",
+        next_step="Check the repository's declarations; a package that is not on the index cannot be installed",
+    )
+
+
+def _name(requirement: str) -> str:
+    return Requirement(requirement).name
+
+
+def _problem(where: str, message: str) -> Problem:
+    return Problem(component=_COMPONENT, where=where, message=message)
+
+
+def _brief(message: str) -> str:
+    lines = [line.strip(" ×╰─▶│") for line in message.splitlines()]
+    text = " ".join(line for line in lines if line and not line.startswith("hint"))
+    text = re.sub(r"^.*?(?=[Bb]ecause )", "", text, count=1)
+    return text[:300]
+
+
+def _attempt(requirements: Sequence[str], wanted: _Wanted, date: datetime.date | None) -> _Resolution | str:
+    """Pins for these requirements, or the resolver's refusal.
+
+    Names that are not on the index leave the set when nobody declared them; source archives are pinned apart.
+    """
+    left = list(requirements)
+    sources: list[str] = []
+    problems: list[Problem] = []
+    for _ in range(_DROPS):
+        code, out, error = _uv(left, date, wheels=True)
+        if code == 0:
+            pins = set(_pins(out))
+            if sources:
+                code, out, error = _uv(sources, date, wheels=False)
+                if code:
+                    return error
+                pins |= set(_pins(out))
+            return _Resolution(pins=tuple(sorted(pins, key=str.lower)), problems=tuple(problems))
+        if _OFFLINE.search(error):
+            raise ExpbenchError(
+                FailureKind.NETWORK,
+                "package index",
+                f"could not be reached: {_brief(error)}",
+                consequence="The repository's packages could not be resolved",
+                next_step="Check the connection (or the index configured for uv) and run again with --resume",
+            )
+        unknown, source = _UNKNOWN.search(error), _SOURCE_ONLY.search(error)
+        culprit = canonicalize_name(next(filter(None, (unknown or source).groups()))) if unknown or source else ""  # type: ignore[union-attr]
+        members = [item for item in left if canonicalize_name(_name(item)) == culprit]
+        if not members:
+            return error
+        left = [item for item in left if item not in members]
+        if source and not unknown:
+            sources += members
+            problems.append(
+                _problem(
+                    culprit, "exists as a source archive only: built in the sandbox, its own dependencies are unknown"
+                )
+            )
+        elif culprit in wanted.guesses:
+            how = "optional there" if culprit in wanted.optional else "imported, declared nowhere"
+            problems.append(_problem(culprit, f"is not on the package index ({how}): left out"))
+        else:
+            problems.append(_problem(culprit, "is declared and not on the package index: left out"))
+    return f"more than {_DROPS} packages cannot be installed"
+
+
+def _pins(output: str) -> list[str]:
+    lines = (line.split("#")[0].split(";")[0].strip() for line in output.splitlines())
+    return [f"{canonicalize_name(line.split('==')[0])}=={line.split('==')[1]}" for line in lines if "==" in line]
+
+
+def _uv(requirements: Sequence[str], date: datetime.date | None, *, wheels: bool) -> tuple[int, str, str]:
+    """Run `uv pip compile`; exit code, output, messages. Without `wheels` nothing is opened: names are pinned as they are."""
+    command = [
+        _uv_binary(), "pip", "compile", "-", "--python", sys.executable, "--python-version", PYTHON, "--quiet",
+        "--no-header", "--no-annotate", "--no-progress", "--color", "never",
+    ]  # fmt: skip
+    command += ["--only-binary", ":all:"] if wheels else ["--no-deps"]
+    if date is not None:
+        # the whole day in UTC: a bare date would be read in the machine's time zone
+        command += ["--exclude-newer", f"{date + datetime.timedelta(days=1)}T00:00:00Z"]
+    with tempfile.TemporaryDirectory(prefix="expbench-resolve-") as directory:
+        # an empty directory: no uv.toml or pyproject.toml of anybody takes part
+        done = subprocess.run(
+            command, input="\n".join(requirements), capture_output=True, text=True, cwd=directory, check=False,
+            timeout=_TIMEOUT_S, env={**os.environ, "UV_PYTHON_DOWNLOADS": "never"},
+        )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def _uv_binary() -> str:
+    import uv
+
+    try:
+        return str(uv.find_uv_bin())
+    except FileNotFoundError as error:
+        raise ExpbenchError(
+            FailureKind.TOOL_MISSING,
+            "uv",
+            "its program was not found beside its Python package",
+            consequence="Packages of repositories cannot be resolved",
+            next_step="Install expbench again (`pip install --force-reinstall uv`)",
+        ) from error

@@ -1,0 +1,252 @@
+"""Does a re-execution reproduce what the paper states? Claims against what the runs printed and wrote (EXP-Bench, stage 3).
+
+Each claim gets a three-valued verdict: pass (the number that the names point to lies in the claim's band), fail (the
+names fit without doubt and the value does not), unknown (not printed, printed ambiguously, dependent on the machine, or
+too uncertain in name to contradict). How often an unrelated run would pass is measured in
+`tests/pipeline/validation/test_chance.py`; see `decide` for the thresholds that follow from it.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from scipy import stats
+
+from pipeline.sandbox.base import Command, RunResult
+from pipeline.task import Band, ClaimMatch, NumericClaim, Task, Verdict
+from pipeline.validation.assignment import Found, assign
+from pipeline.validation.matching import profiles, questions
+from pipeline.validation.numbers import half_unit
+from pipeline.validation.observation import Observation
+from pipeline.validation.outputs import read_run
+from pipeline.validation.tokens import TIMES, metric_name
+
+__all__ = [
+    "Comparison", "Observation", "decide", "flakiness", "learn_bands", "match_claims", "read_outputs", "supported_claims",
+]  # fmt: skip
+
+Comparison = tuple[str, Literal["<", ">", "="], str]
+
+_SHARE_FOUND: Final = 0.5
+"""At least this share of a task's claims must be reproduced."""
+_MIN_DIGITS: Final = 3
+"""Significant digits that the reproduced claims must have together: two digits agree by chance too easily."""
+_CONFIDENCE: Final = 0.95
+_MAX_SPREAD: Final = 0.25
+"""A learnt interval wider than this share of the value says nothing and is not used."""
+_TIME_UNITS: Final = frozenset({"s", "ms", "us", "µs", "min", "h", "sec", "seconds", "minutes", "hours", "fps", "x"})
+
+
+def read_outputs(result: RunResult, out: Path, commands: Sequence[Command] = ()) -> tuple[Observation, ...]:
+    """All numbers that a run printed or wrote, each with its labels (`pipeline.validation.outputs.read_run`)."""
+    return read_run(result, out, commands)[0]
+
+
+def match_claims(
+    claims: Sequence[NumericClaim],
+    runs: Sequence[Sequence[Observation]],
+    *,
+    comparisons: Sequence[Comparison] = (),
+) -> tuple[ClaimMatch, ...]:
+    """The verdict on each claim.
+
+    Args:
+        claims: numeric claims of one task.
+        runs: observations of each repeat.
+        comparisons: (claim id, relation, claim id) that must hold among the reproduced values.
+
+    Returns:
+        One match per claim, in order; `observed` is in the claim's own scale (percent or fraction).
+    """
+    asked = questions(claims)
+    per_run = [assign(asked, profiles(run)) for run in runs]
+    matches = [_judge(claim, [found[index] for found in per_run]) for index, claim in enumerate(claims)]
+    return tuple(_check_comparisons(claims, matches, comparisons))
+
+
+def _judge(claim: NumericClaim, found: Sequence[Found]) -> ClaimMatch:
+    missing = [item for item in found if item.value is None]
+    if missing or not found:
+        reason = missing[0].reason if missing else "there was no run"
+        if missing and len(missing) < len(found):
+            reason = f"found in {len(found) - len(missing)} of {len(found)} runs only: {reason}"
+        return ClaimMatch(claim=claim.id, verdict=Verdict.UNKNOWN, reason=reason)
+    observed = tuple(item.value for item in found if item.value is not None)
+    where = found[0].where
+    if _depends_on_machine(claim):
+        return ClaimMatch(
+            claim=claim.id, verdict=Verdict.UNKNOWN, observed=observed, where=where,
+            reason="time and memory depend on the machine and are not compared",
+        )  # fmt: skip
+    verdict, reason = _compare(claim, found, observed)
+    if verdict is Verdict.FAIL and not all(item.strong for item in found):
+        verdict = Verdict.UNKNOWN
+        reason += "; its labels fit only in part, so that this may be another quantity"
+    return ClaimMatch(claim=claim.id, verdict=verdict, observed=observed, where=where, reason=reason)
+
+
+def _depends_on_machine(claim: NumericClaim) -> bool:
+    return (claim.unit or "").strip() in _TIME_UNITS or bool(metric_name(claim.metric).core & TIMES)
+
+
+def _compare(claim: NumericClaim, found: Sequence[Found], observed: tuple[float, ...]) -> tuple[Verdict, str]:
+    shown = ", ".join(f"{value:.10g}" for value in observed)
+    stated = f"the paper states {claim.text}"
+    slack = 1e-9 * max(1.0, abs(claim.value))
+    if all(claim.band.low - slack <= value <= claim.band.high + slack for value in observed):
+        return Verdict.PASS, f"observed {shown}, {stated}"
+    exact = half_unit(claim.decimals)
+    coarse = max(half_unit(item.decimals) for item in found)
+    if coarse > 1.01 * exact:
+        if coarse > 10.01 * exact:
+            return Verdict.UNKNOWN, f"observed {shown}, {stated}: the run prints too few digits to compare"
+        if all(claim.band.low - coarse <= value <= claim.band.high + coarse for value in observed):
+            return Verdict.PASS, f"observed {shown}, {stated}: equal to the digits that the run prints"
+    if claim.uncertainty and all(abs(value - claim.value) <= claim.uncertainty + exact for value in observed):
+        return Verdict.PASS, f"observed {shown}, {stated}: within the uncertainty that the paper states"
+    if len(set(observed)) > 1:
+        interval = _interval(observed)
+        if interval is None:
+            return Verdict.UNKNOWN, f"observed {shown}, {stated}: the repeats differ too much to compare"
+        if interval[0] - exact <= claim.value <= interval[1] + exact:
+            return Verdict.PASS, f"observed {shown}, {stated}: within the spread of the repeats (n={len(observed)})"
+    return Verdict.FAIL, f"observed {shown}, {stated} (accepted: {claim.band.low:.10g} to {claim.band.high:.10g})"
+
+
+def _interval(observed: Sequence[float]) -> tuple[float, float] | None:
+    """Prediction interval of one more run from n >= 3 repeats (after CORE-Bench), their range for two; None when too wide.
+
+    With n = 2 Student's factor is 15.6 standard deviations and the interval would accept nearly everything.
+    """
+    mean = statistics.fmean(observed)
+    if len(observed) == 2:
+        low, high = min(observed), max(observed)
+    else:
+        factor = float(stats.t.ppf(0.5 + _CONFIDENCE / 2, len(observed) - 1)) * math.sqrt(1 + 1 / len(observed))
+        half = factor * statistics.stdev(observed)
+        low, high = mean - half, mean + half
+    return (low, high) if high - low <= 2 * _MAX_SPREAD * abs(mean) else None
+
+
+def _check_comparisons(
+    claims: Sequence[NumericClaim], matches: list[ClaimMatch], comparisons: Sequence[Comparison]
+) -> list[ClaimMatch]:
+    by_id = {claim.id: index for index, claim in enumerate(claims)}
+    for violated in _violated(matches, comparisons):
+        for claim in (violated[0], violated[2]):
+            index = by_id[claim]
+            matches[index] = matches[index].evolve(
+                verdict=Verdict.FAIL, reason=f"{matches[index].reason}; {' '.join(violated)} does not hold in the run"
+            )
+    return matches
+
+
+def _violated(matches: Sequence[ClaimMatch], comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Comparisons between two reproduced claims that the observed means contradict."""
+    seen = {match.claim: match for match in matches}
+    result = []
+    for left, relation, right in comparisons:
+        one, two = seen.get(left), seen.get(right)
+        if one is None or two is None or Verdict.PASS not in (one.verdict, two.verdict):
+            continue
+        if not one.observed or not two.observed or Verdict.UNKNOWN in (one.verdict, two.verdict):
+            continue
+        a, b = statistics.fmean(one.observed), statistics.fmean(two.observed)
+        if (relation == "<" and a >= b) or (relation == ">" and a <= b):
+            result.append((left, relation, right))
+    return result
+
+
+def decide(
+    claims: Sequence[NumericClaim], matches: Sequence[ClaimMatch], *, comparisons: Sequence[Comparison] = ()
+) -> tuple[Verdict, str]:
+    """The verdict on the whole outcome, and why.
+
+    Pass: no claim is contradicted, at least half of the claims are reproduced, and these have at least three significant
+    digits together. Fail: a claim or comparison is contradicted. Unknown: too little could be observed.
+    """
+    texts = {claim.id: claim for claim in claims}
+    passed = [match for match in matches if match.verdict is Verdict.PASS]
+    failed = [match for match in matches if match.verdict is Verdict.FAIL]
+    if not claims:
+        return Verdict.UNKNOWN, "the task states no number to compare"
+    if failed:
+        first = failed[0]
+        return Verdict.FAIL, f"{len(failed)} of {len(claims)} claims are contradicted: {first.claim}: {first.reason}"
+    if violated := _violated(matches, comparisons):
+        return Verdict.FAIL, f"{' '.join(violated[0])} does not hold among the reproduced values"
+    if not passed or len(passed) < _SHARE_FOUND * len(claims):
+        missing = next(match for match in matches if match.verdict is Verdict.UNKNOWN)
+        return (
+            Verdict.UNKNOWN,
+            f"{len(passed)} of {len(claims)} claims were reproduced; {missing.claim}: {missing.reason}",
+        )
+    digits = sum(_significant(texts[match.claim]) for match in passed)
+    if digits < _MIN_DIGITS:
+        return Verdict.UNKNOWN, (
+            f"{len(passed)} of {len(claims)} claims were reproduced, but with {digits} significant digits together: "
+            "that can be chance"
+        )
+    return Verdict.PASS, f"{len(passed)} of {len(claims)} claims were reproduced, none is contradicted"
+
+
+def _significant(claim: NumericClaim) -> int:
+    """Significant digits of a claim as printed, trailing zeros of whole numbers not counted."""
+    scaled = abs(round(claim.value * 10.0**claim.decimals))
+    text = str(int(scaled)) if claim.decimals else str(int(scaled)).rstrip("0")
+    return len(text.lstrip("0")) or 1
+
+
+def supported_claims(task: Task, matches: Sequence[ClaimMatch]) -> Task:
+    """The task without the claims that its runs could not show, and without comparisons that need them.
+
+    Contradicted claims stay: dropping them would turn a failed reproduction into a pass.
+    """
+    unknown = {match.claim for match in matches if match.verdict is Verdict.UNKNOWN}
+    expected = task.truth.expected
+    kept = tuple(claim for claim in expected.claims if claim.id not in unknown)
+    comparisons = tuple(item for item in expected.comparisons if item[0] not in unknown and item[2] not in unknown)
+    return task.evolve(truth=task.truth.evolve(expected=expected.evolve(claims=kept, comparisons=comparisons)))
+
+
+def learn_bands(claims: Sequence[NumericClaim], matches: Sequence[ClaimMatch]) -> tuple[NumericClaim, ...]:
+    """Claims with bands widened by what their repeats showed; those whose repeats are equal keep theirs.
+
+    Args:
+        claims: claims of one task.
+        matches: their matches; only reproduced ones with two repeats or more teach anything.
+    """
+    seen = {match.claim: match for match in matches}
+    result = []
+    for claim in claims:
+        match = seen.get(claim.id)
+        learnt = None
+        if match is not None and match.verdict is Verdict.PASS and len(set(match.observed)) > 1:
+            learnt = _interval(match.observed)
+        if match is None or learnt is None:
+            result.append(claim)
+            continue
+        band = Band(
+            low=min(claim.band.low, learnt[0]),
+            high=max(claim.band.high, learnt[1]),
+            source=f"repeats (n={len(match.observed)})",
+        )
+        result.append(claim.evolve(band=band))
+    return tuple(result)
+
+
+def flakiness(claims: Sequence[NumericClaim], matches: Sequence[ClaimMatch]) -> float | None:
+    """Share of observed claims whose repeats are not all inside, or all outside, the claim's band.
+
+    None with fewer than two repeats or nothing observed.
+    """
+    bands = {claim.id: claim.band for claim in claims}
+    repeated = [match for match in matches if len(match.observed) >= 2 and match.claim in bands]
+    if not repeated:
+        return None
+    unsteady = sum(len({bands[match.claim].holds(value) for value in match.observed}) > 1 for match in repeated)
+    return unsteady / len(repeated)

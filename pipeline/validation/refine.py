@@ -1,0 +1,77 @@
+"""A failed validation goes back to the locator's alternatives, with its log, a bounded number of times (EXP-Bench, stage 3).
+
+The rounds know nothing of locating or of sandboxes: the caller says how to try a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pipeline.progress import Reporter, SilentReporter
+from pipeline.task import ValidationReport, Verdict
+
+__all__ = ["Attempt", "Refined", "validate_with_refinement"]
+
+CandidateT = TypeVar("CandidateT")
+
+
+@dataclass(frozen=True)
+class Attempt(Generic[CandidateT]):
+    """One candidate chain and what its validation said."""
+
+    number: int
+    candidate: CandidateT
+    report: ValidationReport
+
+
+@dataclass(frozen=True)
+class Refined(Generic[CandidateT]):
+    """The attempt to go on with, and all that were made."""
+
+    best: Attempt[CandidateT]
+    attempts: tuple[Attempt[CandidateT], ...]
+
+
+def validate_with_refinement(
+    candidates: Iterable[CandidateT],
+    attempt: Callable[[CandidateT, int, ValidationReport | None], ValidationReport],
+    *,
+    rounds: int,
+    reporter: Reporter | None = None,
+) -> Refined[CandidateT] | None:
+    """Try candidates in order until one passes, at most `rounds` of them.
+
+    A candidate that is blocked (data, network, limit) does not end the search: another chain may need less. The best
+    attempt is the first that passes; otherwise the one that reproduced most claims, earlier ones first.
+
+    Args:
+        candidates: chains, best first (e.g. a location's chain and its alternatives).
+        attempt: validates one candidate; gets its number (from 1) and the report of the attempt before.
+        rounds: upper bound of attempts.
+        reporter: progress.
+
+    Returns:
+        None when there was no candidate.
+    """
+    listener = reporter or SilentReporter()
+    made: list[Attempt[CandidateT]] = []
+    for number, candidate in enumerate(candidates, start=1):
+        if number > rounds:
+            break
+        before = made[-1].report if made else None
+        if before is not None:
+            listener.step("validate", f"attempt {number}: {before.reason}")
+        made.append(Attempt(number, candidate, attempt(candidate, number, before)))
+        if made[-1].report.verdict is Verdict.PASS:
+            break
+    if not made:
+        return None
+    return Refined(max(made, key=lambda item: (*_rank(item.report), -item.number)), tuple(made))
+
+
+def _rank(report: ValidationReport) -> tuple[int, int]:
+    passed = sum(match.verdict is Verdict.PASS for match in report.matches)
+    order = {Verdict.PASS: 2, Verdict.UNKNOWN: 1, Verdict.FAIL: 0}
+    return order[report.verdict], passed

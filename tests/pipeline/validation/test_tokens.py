@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.validation.tokens import agree, metric_name, words
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Test Acc. (%)", "test_accuracy"),
+        ("testAcc", "Test accuracy"),
+        ("R²", "R^2"),
+        ("RMSE × √n", "rmse_sqrt_n"),
+        ("h₂", "h_2"),
+        ("top-1", "Top 1"),
+        ("mean squared error", "MSE"),
+        ("F1-score", "f1"),
+        ("adjusted Rand index", "ARI"),
+        ("α", "alpha"),
+        ("50,000", "50000"),
+        ("0.10", "0.1"),
+        ("standard deviation", "std"),
+        ("learning rates", "lr"),
+    ],
+)
+def test_names_that_mean_the_same(left: str, right: str) -> None:
+    assert words(left) == words(right)
+
+
+@pytest.mark.parametrize(("left", "right"), [("accuracy", "recall"), ("top-1", "top-5"), ("h2", "h3"), ("0.1", "0.01")])
+def test_names_that_do_not(left: str, right: str) -> None:
+    assert set(words(left)) != set(words(right))
+
+
+def test_a_mean_with_its_deviation_names_the_mean() -> None:
+    assert metric_name("R2 (mean ± std)").statistic == ""
+    assert metric_name("std of accuracy").statistic == "std"
+    assert metric_name("validation loss").split == "val"
+
+
+def test_abbreviations() -> None:
+    assert agree("random", ("rand", "forest"))
+    assert agree("rf", ("random", "forest"))
+    assert not agree("re", ("recall",))
+    assert not agree("1", ("10",))
+
+
+@given(st.text(max_size=80))
+def test_words_are_stable(text: str) -> None:
+    found = words(text)
+    assert all(found)
+    assert words(text) == found
