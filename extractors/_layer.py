@@ -189,10 +189,11 @@ class _LineReader:
     def _reason(self, span: dict[str, Any]) -> str | None:
         if span["size"] < _TINY:
             return f"smaller than {_TINY} points ({span['size']:.2f})"
+        if not span["char_flags"] & (_FILLED | _STROKED):
+            # Behind a scanned page this is how an OCR layer is stored: the reader sees the same words in the image.
+            return None if self._scanned else "painted in an invisible rendering mode"
         if span.get("alpha", 255) < 8:
             return "fully transparent"
-        if not span["char_flags"] & (_FILLED | _STROKED) and not self._scanned:
-            return "painted in an invisible rendering mode"
         box = pymupdf.Rect(span["bbox"])
         if not box.is_empty and not box.intersects(self._bounds):
             return "outside the page"
@@ -275,7 +276,7 @@ def read_layer(sheet: pymupdf.Page, number: int) -> PageText:
         Lines in content-stream order. A page whose text mostly runs upwards or downwards (a sideways table, a scan fed
         sideways) is turned upright and says so in `turn`.
     """
-    raw = sheet.get_text("rawdict", flags=_FLAGS)
+    raw = sheet.get_text("rawdict", flags=_FLAGS, clip=pymupdf.INFINITE_RECT())
     blocks = [block for block in raw["blocks"] if block["type"] == 0]
     bounds = sheet.rect
     images = [Box(*(pymupdf.Rect(info["bbox"]) & bounds)) for info in sheet.get_image_info()]
@@ -333,12 +334,20 @@ def _drop_pale(sheet: pymupdf.Page, page: PageText, reader: _LineReader) -> None
         lines[:] = [line for line in lines if line.words]
 
 
+def _is_section_number(line: TextLine, edges: Counter[int]) -> bool:
+    """`2.1`, `A.`, `Appendix B`; not one of many numbers at one right edge, which count the lines of a review copy."""
+    if line.text.isdigit() and sum(edges[round(line.x1 / 3) + shift] for shift in (-1, 0, 1)) >= 8:
+        return False
+    return bool(re.fullmatch(r"(Appendix )?([A-Z]|\d{1,2})(\.\d{1,2})*[.:]?", line.text))
+
+
 def _merge_fragments(page: PageText) -> None:
     """Join fragments that MuPDF splits at wide word spaces or after a heading's number.
 
     A gap under 1.3 sizes is a stretched word space (column gaps of prose are 1.6 sizes and more); after a short number
     at a line's start up to 3.2 sizes are allowed (`2.1   Title`).
     """
+    edges = Counter(round(line.x1 / 3) for line in page.lines if line.text.isdigit())
     merged: list[TextLine] = []
     for line in page.lines:
         last = merged[-1] if merged else None
@@ -347,7 +356,7 @@ def _merge_fragments(page: PageText) -> None:
             ends = (line.size, last.size, line.words[0].size, last.words[-1].size)
             script = min(ends) < 0.85 * max(ends)
             lowest = -1.3 if script else -0.3  # a subscript stands under its superscript
-            is_number = len(last.text) < 8 and re.fullmatch(r"(Appendix )?[A-Z\d][\d.]*[A-Z]?[.:]?", last.text)
+            is_number = len(last.text) < 8 and _is_section_number(last, edges)
             widest = 0.6 if line.block != last.block else 3.2 if is_number else 1.3
             if lowest * max(line.size, last.size) < gap < widest * max(line.size, last.size):
                 line.words[0].glued = -0.3 * line.size < gap < 0.12 * line.size

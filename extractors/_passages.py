@@ -19,7 +19,7 @@ from pipeline.paper import Box, Passage, PassageKind, SectionKind
 
 __all__ = ["Flow", "build_passages", "find_footnotes"]
 
-_BULLET: Final = re.compile(r"^(?:[•◦▪■●‣∙⋄⋆▶►–—*✓]|\(?[a-z]\)|\(?[ivx]{1,4}\)|\(?\d{1,2}[.)])\s+\S")
+_BULLET: Final = re.compile(r"^(?:[•·◦▪■●‣∙⋄⋆▶►–—*✓]|\(?[a-z]\)|\(?[ivx]{1,4}\)|\(?\d{1,2}[.)])\s+\S")
 _ENTRY: Final = re.compile(r"^(\[\d{1,3}\]|\[[A-Z][\w+ ,&.-]{1,24}\]|\d{1,3}\.\s)")
 _END: Final = re.compile(r"[.?!:;][\"”’')\]]*$")
 _NOTE_MARK: Final = re.compile(r"^(\d{1,2}|[*†‡§¶∗]+|[a-z](?=[A-Z]))\s*\S")

@@ -13,17 +13,18 @@ from pipeline.paper import Quantity
 
 __all__ = ["looks_numeric", "parse_quantity"]
 
+_MINUS: Final = re.escape(MINUS_SIGNS)  # a bare hyphen inside a character class would be a range
 _DIGITS: Final = r"\d{1,3}(?:[,\u2009\u202f ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 _EXPONENT: Final = (
-    rf"(?:\s*[eE]\s*(?P<exp>[+{MINUS_SIGNS}]?\s*\d{{1,3}})(?![\w.])"
-    rf"|\s*[×x·⋅*]\s*10\s*\^?\s*\{{?(?P<pow>[{MINUS_SIGNS}]?\s*\d{{1,3}})\}}?)?"
+    rf"(?:\s*[eE]\s*(?P<exp>[+{_MINUS}]?\s*\d{{1,3}})(?![\w.])"
+    rf"|\s*[×x·⋅*]\s*10\s*\^?\s*\{{?(?P<pow>[{_MINUS}]?\s*\d{{1,3}})\}}?)?"
 )
 _UNIT: Final = (
     r"(?:%|‰|°C|°|pp|ms|µs|μs|ns|s|sec|min|h|hrs?|days?|K|M|B|T|k|G|x|×|KB|MB|GB|TB|GiB|MiB|Hz|kHz|MHz|GHz|W|kW|mW|dB|"
     r"V|mV|GeV|TeV|MeV|eV|fb|pb|mm|cm|m|km|nm|µm|μm|bits?|points?|pts?)"
 )
 _QUANTITY: Final = re.compile(
-    rf"^[~≈<>≤≥]?\s*(?P<sign>[+{MINUS_SIGNS}])?\s*(?P<currency>[$€£])?\s*(?P<number>{_DIGITS}){_EXPONENT}"
+    rf"^[~≈<>≤≥]?\s*(?P<sign>[+{_MINUS}])?\s*(?P<currency>[$€£])?\s*(?P<number>{_DIGITS}){_EXPONENT}"
     rf"\s*(?P<unit1>{_UNIT})?"
     rf"(?:\s*(?:±|\+/-|\+-)\s*(?P<pm>{_DIGITS})|\s*\((?:±|\+/-)?\s*(?P<paren>{_DIGITS})\))?"
     rf"\s*(?P<unit2>{_UNIT})?\s*(?P<mark>[*†‡§¶∗]|\([a-z]\))*$"
@@ -57,7 +58,7 @@ def parse_quantity(text: str) -> Quantity | None:
     spread = match["pm"] or match["paren"]
     uncertainty = float(_plain(spread)) if spread else None
     if power:
-        exponent = int(re.sub(rf"[{MINUS_SIGNS}]", "-", power.replace(" ", "")))
+        exponent = int(re.sub(rf"[{_MINUS}]", "-", power.replace(" ", "")))
         if abs(exponent) > 300:
             return None
         value = float(f"{value!r}e{exponent}") if "e" not in repr(value) else value * 10.0**exponent

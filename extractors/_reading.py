@@ -21,9 +21,9 @@ __all__ = ["Block", "Line", "Reading", "label_key", "references_in", "role_of_ti
 
 
 class Line(NamedTuple):
-    """One sentence with where it stands."""
+    """One sentence with where it stands. `order` is its place in the paper."""
 
-    index: int
+    order: int
     block: int
     passage: int
     page: int
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 class Block(NamedTuple):
     """A subsection or a paragraph with a run-in heading."""
 
-    index: int
+    order: int
     section: int | None
     title: str
     role: str
@@ -133,7 +133,7 @@ class Reading:
         heading = run_in_heading(passage.text) if passage.kind is PassageKind.PARAGRAPH else None
         current = self.blocks[-1] if self.blocks else None
         if current is not None and current.section == section and heading is None:
-            return current.index
+            return current.order
         role = "framing" if section is None else self._roles[section]
         title = "" if section is None else self.document.sections[section].title
         if heading is not None:

@@ -132,6 +132,6 @@ def join_chunks(chunks: Sequence[Chunk]) -> str:
 
 def row_pitch(rows: Sequence[Row], fullest: int) -> float:
     """The usual distance of two full rows within one band, in points."""
-    dense = [row for row in rows if len(row.chunks) >= 0.5 * fullest]
+    dense = [row for row in rows if len(row.chunks) > 0.5 * fullest]
     steps = [b.baseline - a.baseline for a, b in pairwise(dense) if a.band == b.band]
     return statistics.median(steps) if steps else 12.0

@@ -7,6 +7,7 @@ references) and nothing else. Every sentence is a slice of the text it came from
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 __all__ = ["Sentence", "run_in_heading", "split_sentences"]
@@ -39,7 +40,9 @@ def _is_abbreviation(before: str) -> bool:
     if re.fullmatch(r"[^\W\d_]", match.group(1)) and match.group(1).isupper() and match.group(1) not in "I":
         # an initial (`J. R. Smith`, `and A. Tiwari`), unlike the symbol that ends `on the matrix H.`
         previous = before[: match.start()].split()[-1:]
-        if previous and re.fullmatch(r"\(?(?:Appendix|Table|Figure|Section|Class|Case|Type|Model|Group|Set)", previous[0]):
+        if previous and re.fullmatch(
+            r"\(?(?:Appendix|Table|Figure|Section|Class|Case|Type|Model|Group|Set)", previous[0]
+        ):
             return False
         return not previous or bool(re.match(r"[A-Z][\w´’'-]*[.,]?$|and$|by$|\W", previous[0]))
     return word in _ABBREVIATIONS
@@ -59,7 +62,7 @@ def split_sentences(text: str) -> tuple[Sentence, ...]:
         cuts.append(match.end())
     cuts.append(len(text))
     sentences: list[Sentence] = []
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         piece = text[start:end]
         left = start + len(piece) - len(piece.lstrip())
         right = start + len(piece.rstrip())
@@ -74,7 +77,9 @@ def run_in_heading(text: str) -> str | None:
     Typography is gone here, so the shape decides: at most ten words, a capital or digit first, no finite verb that
     makes it a sentence of its own is looked for (a short first sentence does no harm as a heading).
     """
-    titled = re.match(r"((?:[A-Z][\w-]*|of|and|the|for|on|with)(?: (?:[A-Z][\w-]*|of|and|the|for|on|with)){1,5}): (?=[A-Z])", text)
+    titled = re.match(
+        r"((?:[A-Z][\w-]*|of|and|the|for|on|with)(?: (?:[A-Z][\w-]*|of|and|the|for|on|with)){1,5}): (?=[A-Z])", text
+    )
     if titled:
         return titled[1]
     sentences = split_sentences(text)

@@ -210,17 +210,8 @@ def _block_values(
                 h for h in heads[column] if column not in over or h[0] < table.header_rows - 1 or table.header_rows == 1
             ]
             path += [over[column]] if column in over else []
-            values.append(
-                ValueCell(
-                    row,
-                    column,
-                    table.grid[row][column],
-                    quantity,
-                    covered.get((row, column), (0, 0, "", False))[3],
-                    tuple(path),
-                    labels,
-                )  # fmt: skip
-            )
+            bold = covered.get((row, column), (0, 0, "", False))[3]
+            values.append(ValueCell(row, column, table.grid[row][column], quantity, bold, tuple(path), labels))
     return values
 
 

@@ -32,9 +32,11 @@ _LOWER_WORDS: Final = (
 )
 _NEUTRAL_WORDS: Final = (
     r"(?:(?!(?:a|the|this|that|of|to|at|noise|aspect)\b)[\w-]+ )?ratio|"
-    r"(?:acceptance|rejection|detection|recovery|failure|completion|compression|convergence|discovery|misclassification|"
+    r"(?:acceptance|rejection|detection|recovery|failure|completion|compression|convergence|discovery|"
+    r"misclassification|"
     r"survival|response|dropout|retention|solve) rates?|scores?|slope|p-values?|time\b|effect size|variance|gap\b|"
-    r"standard deviation|(?:(?!(?:a|the|this|that|of|to|at)\b)[\w-]+ )?distance|entropy|iterations to \w+|number of iterations|power\b|gain\b"
+    r"standard deviation|(?:(?!(?:a|the|this|that|of|to|at)\b)[\w-]+ )?distance|entropy|iterations to \w+|"
+    r"number of iterations|power\b|gain\b"
 )
 _MODIFIERS: Final = (
     "test|testing|train|training|validation|valid|val|dev|mean|median|average|avg|overall|final|best|top-1|top-5|"
@@ -45,15 +47,14 @@ _MODIFIERS: Final = (
     "cross-validated|zero-shot|few-shot|robust|clean|adversarial|empirical|L1|L2|RMS|test-set|token|word|character|"
     "calibration|expected|simple|type|rand"
 )
-METRIC: Final = re.compile(
-    rf"(?<![\w@/-])(?:{_HIGHER_WORDS}|{_LOWER_WORDS}|{_NEUTRAL_WORDS})(?![\w-])", re.IGNORECASE
-)
+METRIC: Final = re.compile(rf"(?<![\w@/-])(?:{_HIGHER_WORDS}|{_LOWER_WORDS}|{_NEUTRAL_WORDS})(?![\w-])", re.IGNORECASE)
 HIGHER: Final = re.compile(rf"(?<![\w-])(?:{_HIGHER_WORDS})(?![\w-])", re.IGNORECASE)
 LOWER: Final = re.compile(rf"(?<![\w-])(?:{_LOWER_WORDS})(?![\w-])", re.IGNORECASE)
 MODIFIER: Final = re.compile(rf"(?:(?<=\s)|(?<=^)|(?<=\())(?:{_MODIFIERS})\s+$", re.IGNORECASE)
 
 SETTING: Final = (
-    r"learning rates?|batch sizes?|mini-?batch sizes?|(?:training )?epochs?|(?:training |warm-?up |gradient |total )?steps|"
+    r"learning rates?|batch sizes?|mini-?batch sizes?|(?:training )?epochs?|(?:training |warm-?up |gradient |"
+    r"total )?steps|"
     r"(?:random )?seeds?|weight decay|dropout(?: rate| probability)?|hidden (?:size|dimension|units|layers)|"
     r"embedding (?:size|dimension)|(?:node-?wise |interaction |attention |transformer |convolutional )*layers|heads|"
     r"temperature|momentum|folds|replicates|replications|repetitions|repeats|trials|independent runs|runs|restarts|"
@@ -76,11 +77,14 @@ WINNER: Final = re.compile(
     r"state[- ]of[- ]the[- ]art results?|advantages?|improves? (?:up)?on|(?:is|are|was|were|performs?|works?|does|do) "
     r"(?:\w+ly |much |slightly |far )?(?:better|worse|best|worst|higher|lower|faster|slower|superior|stronger|weaker)|"
     r"(?:better|worse|higher|lower|faster|slower|stronger|weaker|larger|smaller|more \w+|less \w+|fewer \w+)"
-    r"(?: \w+){0,3} than|(?!(?:other|rather)\b)\w+er than\b|differs? by|hardly matters?|(?:a|the) (?:reduction|improvement|increase|"
-    r"decrease) of|\d\s?%? (?:percentage )?(?:points? )?(?:above|below|against|versus|ahead)\b|achiev\w+ (?:the |a |an )?(?:best|highest|lowest|better|higher|lower|comparable|competitive)|"
+    r"(?: \w+){0,3} than|(?!(?:other|rather)\b)\w+er than\b|differs? by|hardly matters?|(?:a|the) (?:reduction|"
+    r"improvement|increase|"
+    r"decrease) of|\d\s?%? (?:percentage )?(?:points? )?(?:above|below|against|versus|ahead)\b|achiev\w+ (?:the |a |"
+    r"an )?(?:best|highest|lowest|better|higher|lower|comparable|competitive)|"
     r"(?:increases?|decreases?|improves?|degrades?|drops?|rises?|falls?|reduces?|boosts?|hurts?)"
     r"(?: \w+){0,4} (?:monotonic\w*|significantly|dramatically|substantially|slightly|steadily|sharply|consistently|"
-    r"by|from|to \d)|not (?:statistically )?(?:significant|separable|distinguishable)|gains? of|no (?:gain|benefit|effect))",
+    r"by|from|to \d)|not (?:statistically )?(?:significant|separable|distinguishable)|gains? of|no (?:gain|benefit|"
+    r"effect))",
     re.IGNORECASE,
 )
 FINDING: Final = re.compile(

@@ -14,7 +14,8 @@ __all__ = ["states_answer"]
 
 _ASKS: Final = re.compile(r"\b(?:whether|which|if|does|do|did|is|are|how|what|why|will|would|can)\b", re.IGNORECASE)
 _STATED: Final = re.compile(
-    r"\b(?:confirms?|demonstrates?|reveals?|proves?|shows? that|we (?:find|found|observe) that|conclude[sd]?)\b", re.IGNORECASE
+    r"\b(?:confirms?|demonstrates?|reveals?|proves?|shows? that|we (?:find|found|observe) that|conclude[sd]?)\b",
+    re.IGNORECASE,
 )
 
 
@@ -66,7 +67,6 @@ def states_answer(text: str, draft: Draft) -> list[str]:
         if match is not None and not _ASKS.search(sentence[: match.start()]):
             reasons.append(f"states a finding: `{match.group()}`")
     plain = normalize(text).lower()
-    for quote in re.findall(r"“([^”]{30,})”", draft.expected.text):
-        if normalize(quote).lower() in plain:
-            reasons.append(f"repeats a result sentence: `{quote[:60]}`")
+    quotes = re.findall(r"“([^”]{30,})”", draft.expected.text)
+    reasons += [f"repeats a result sentence: `{q[:60]}`" for q in quotes if normalize(q).lower() in plain]
     return reasons

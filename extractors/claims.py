@@ -168,8 +168,10 @@ def symbols_in(text: str) -> list[tuple[str, str, int, int]]:
 
 
 _LINK_BEFORE: Final = re.compile(
-    r"^\s*(?:\([^()]{0,30}\)\s*)?(?:(?:of|is|was|are|were|at|to|reach(?:es|ed|ing)?|equals?|equal|stays?|remains?|drops?|"
-    r"rises?|falls?|grows?|ranges?|varies|goes|increases?|decreases?|improves?|averages?|only|just|still|has|value|values|and|the|from|"
+    r"^\s*(?:\([^()]{0,30}\)\s*)?(?:(?:of|is|was|are|were|at|to|reach(?:es|ed|ing)?|equals?|equal|stays?|remains?|"
+    r"drops?|"
+    r"rises?|falls?|grows?|ranges?|varies|goes|increases?|decreases?|improves?|averages?|only|just|still|has|value|"
+    r"values|and|the|from|"
     r"[=:,]|[~∼≈<>≤≥]|between|below|above|under|over|about|around|less|more|than|at most|at least|"
     r"(?:on|for|with|over|across|in)\s(?:[^,;.]|\.\d|,\d){1,60}?(?=\s?(?:[=:]|\bis\b|\bwas\b|\bof\b|\bto\b)))\s*)*$",
     re.IGNORECASE,
@@ -225,7 +227,8 @@ def text_claims(sentence: str, metric_symbols: Mapping[str, str] | None = None) 
             between = sentence[previous[0].end : number.start]
             if re.fullmatch(
                 r"\s*(?:\([^()]*\))?\s*(?:,|and|to|vs\.?|versus|or|→|,?\s?against|"
-                r",?\s?compared (?:to|with))\s*(?:and\s|against\s)?", between,
+                r",?\s?compared (?:to|with))\s*(?:and\s|against\s)?",
+                between,
             ):
                 metric = previous[1]
         if metric is not None:

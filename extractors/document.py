@@ -305,7 +305,7 @@ def _title(page: PageText, body: float, metadata: str | None) -> tuple[str, set[
         return metadata, set()
     bold = [line for line in readable if line.bold]
     first = (bold or readable or page.lines)[:1]
-    return (squeeze(first[0].text), {id(first[0])}) if first else ("untitled", set())
+    return squeeze(first[0].text) if first else "untitled", set()
 
 
 def _flows(

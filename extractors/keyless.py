@@ -11,7 +11,8 @@ import re
 
 from extractors._reading import Reading
 from extractors._sentences import run_in_heading
-from extractors.drafting import Context, compose_draft
+from extractors.drafting import compose_draft
+from extractors.method_text import Context
 from extractors.refining import Index
 from extractors.result_tables import Refusal, read_result_table
 from extractors.takeaways import find_takeaways
@@ -23,6 +24,7 @@ from pipeline.task import Draft
 __all__ = ["DraftResult", "draft_tasks"]
 
 _STAGE = "draft"
+_SILENT = SilentReporter()
 _ABBREVIATION = re.compile(r"(?P<long>(?:[\w-]+\s){1,6})\((?P<short>[A-Z][A-Za-z0-9]{1,6})s?\)")
 
 
@@ -33,9 +35,7 @@ class DraftResult(Record):
     problems: tuple[Problem, ...] = ()
 
 
-def draft_tasks(
-    document: Document, *, max_tasks: int | None = None, reporter: Reporter = SilentReporter()
-) -> DraftResult:
+def draft_tasks(document: Document, *, max_tasks: int | None = None, reporter: Reporter = _SILENT) -> DraftResult:
     """Turn a paper into draft tasks (EXP-Bench 3.2, stage 2.1), deterministically.
 
     Args:
@@ -50,7 +50,7 @@ def draft_tasks(
     reading = Reading(document)
     found = find_takeaways(reading)
     problems = list(found.problems)
-    stated = frozenset(line.index for experiment in found.experiments for line in experiment.statements)
+    stated = frozenset(line.order for experiment in found.experiments for line in experiment.statements)
     context = Context(reading, Index(reading), _definitions(reading), _settings_tables(document), stated)
     reporter.start(_STAGE, len(found.experiments))
     drafts: list[Draft] = []
@@ -111,7 +111,8 @@ def _merged(drafts: list[Draft], problems: list[Problem]) -> list[Draft]:
     for draft in drafts:
         own = {(claim.metric.lower(), claim.text) for claim in draft.expected.claims}
         twin = next(
-            (k for k in kept if len(own & {(c.metric.lower(), c.text) for c in k.expected.claims}) >= 0.8 * len(own)), None
+            (k for k in kept if len(own & {(c.metric.lower(), c.text) for c in k.expected.claims}) >= 0.8 * len(own)),
+            None,
         )
         if twin is None:
             kept.append(draft)

@@ -68,7 +68,7 @@ def text_quality(text: str) -> float:
     plausible = 1.0
     if len(words) >= 40:
         voiced = sum(bool(re.search("[aeiouyAEIOUY]", word)) for word in words) / len(words)
-        plausible = min(1.0, voiced / 0.6)
+        plausible = min(1.0, max(0.0, (voiced - 0.45) / 0.3))
     elif len(dense) > 400 and len(words) < 5 and sum(c.isalpha() and c.isascii() for c in dense) > 0.3 * len(dense):
         plausible = 0.4
     return round(real * plausible, 3)
@@ -142,15 +142,15 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
     image = Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
     try:
         turn, words, sure = 0, *_read(image, number)
-        if sure < _SURE:
+        sideways = _is_sideways(words)
+        if sure < _SURE or sideways:
             turn = _orientation(_png(image))
-            if turn:
-                turned = image.rotate(-turn, expand=True)
-                again, surer = _read(turned, number)
-                if surer > sure:
-                    image, words, sure = turned, again, surer
-                else:
-                    turn = 0
+            turned = image.rotate(-turn, expand=True)
+            again, surer = _read(turned, number) if turn else (words, sure)
+            if turn and (surer > sure or (sideways and not _is_sideways(again))):
+                image, words, sure = turned, again, surer
+            else:
+                turn = 0
     except subprocess.TimeoutExpired as error:
         raise _fail(number, f"no result after {_TIMEOUT} s") from error
     scale = 72 / OCR_DPI
@@ -159,6 +159,12 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
         engine="tesseract", version=version, dpi=OCR_DPI, rotation=turn, mean_confidence=round(sure, 1), reason=reason
     )
     return OcrPage(page, image_rules(np.asarray(image), scale), run)
+
+
+def _is_sideways(words: list[dict[str, str]]) -> bool:
+    """Tesseract reads text that runs upwards, but its lines are of no use then: most longer words are taller than wide."""
+    longer = [word for word in words if len(word["text"]) >= 4]
+    return sum(int(word["height"]) > int(word["width"]) for word in longer) > 0.5 * max(1, len(longer))
 
 
 def _read(image: Image.Image, number: int) -> tuple[list[dict[str, str]], float]:

@@ -10,7 +10,16 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["adapt_sentence", "capitalise", "clean_name", "count_word", "join_names", "lower_first", "name_list", "slugify"]
+__all__ = [
+    "adapt_sentence",
+    "capitalise",
+    "clean_name",
+    "count_word",
+    "join_names",
+    "lower_first",
+    "name_list",
+    "slugify",
+]
 
 _SMALL: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _CITATION: Final = re.compile(
@@ -20,12 +29,16 @@ _CITATION: Final = re.compile(
 _CROSS_REFERENCE: Final = re.compile(
     r"\s?\((?:see |cf\. |e\.g\.,? )?(?:Tables?|Tab\.|Figs?\.?|Figures?|Sections?|Sects?\.|Secs?\.|Eqs?\.?|Equations?|"
     r"Appendix|Appendices|App\.|Algorithms?)\s[^()]*\)|"
-    r"(?:^As\s|^|,?\s(?:as\s)?)(?:described|introduced|explained|defined|discussed|detailed|given|listed|shown|presented|summari[sz]ed"
-    r"|reported) in (?:the )?(?:Tables?|Figs?\.?|Figures?|Sections?|Sec\.|Appendix|Equation|Eq\.)\s?\w+(?:\.\d+)*(?:\([a-z]\))?,?",
+    r"(?:^As\s|^|,?\s(?:as\s)?)(?:described|introduced|explained|defined|discussed|detailed|given|listed|shown|"
+    r"presented|summari[sz]ed"
+    r"|reported) in (?:the )?(?:Tables?|Figs?\.?|Figures?|Sections?|Sec\.|Appendix|Equation|"
+    r"Eq\.)\s?\w+(?:\.\d+)*(?:\([a-z]\))?,?",
 )
 _LEFT_OVER: Final = re.compile(
-    r"\b(?:Tables?|Tab\.|Figs?\.|Figures?|Sections?|Sec\.|Appendix|Equations?|Eqs?\.|Algorithm)\s?(?:[IVX]+\b|[A-Z]?\.?\d)|"
-    r"\bthis (?:paper|section|appendix|work)\b|\bfollowing (?:section|subsection|table)|\bour (?:code|paper|contribution)"
+    r"\b(?:Tables?|Tab\.|Figs?\.|Figures?|Sections?|Sec\.|Appendix|Equations?|Eqs?\.|Algorithm)\s?(?:[IVX]+\b|"
+    r"[A-Z]?\.?\d)|"
+    r"\bthis (?:paper|section|appendix|work)\b|\bfollowing (?:section|subsection|table)|\bour (?:code|paper|"
+    r"contribution)"
 )
 _PAST: Final = {
     "used": "use", "trained": "train", "ran": "run", "compared": "compare", "evaluated": "evaluate", "chose": "choose",
@@ -44,10 +57,12 @@ _BASE: Final = frozenset({
     "freeze", "finetune", "fine-tune", "simulate", "solve", "restrict", "limit", "include", "exclude", "record",
     "concatenate", "convert", "encode", "map", "assign", "combine", "truncate", "subsample", "resample", "corrupt",
     "perturb", "inject", "mask", "shuffle", "hold", "increase", "decrease", "reduce", "scale", "transform", "expand",
-    "obtain", "utilize", "utilise", "operate", "search", "experiment", "score", "determine", "initialize",
-    "investigate", "record", "pick", "call", "denote", "match", "rescale", "cluster", "rank", "label", "merge", "discard",
+    "obtain", "utilize", "utilise", "operate", "search", "experiment", "score", "determine", "investigate", "pick",
+    "call", "denote", "match", "rescale", "cluster", "rank", "label", "merge", "discard",
 })  # fmt: skip
-_ADVERB: Final = r"(?:first|then|also|further|next|additionally|randomly|again|finally|simply|directly|always|only|instead)"
+_ADVERB: Final = (
+    r"(?:first|then|also|further|next|additionally|randomly|again|finally|simply|directly|always|only|instead)"
+)
 _WE: Final = re.compile(rf"\b(?P<we>[Ww]e)\s(?P<adverbs>(?:{_ADVERB}\s)*)(?P<verb>[a-z-]+)\b")
 
 
@@ -86,7 +101,7 @@ def clean_name(text: str) -> str:
 
 
 def lower_first(text: str) -> str:
-    """A phrase as it reads inside a sentence: `Cosine similarity` -> `cosine similarity`, `MAE` and `F1` as they are."""
+    """A phrase as it reads inside a sentence: `Cosine similarity` -> `cosine similarity`; `MAE`, `F1` as they are."""
     return text[:1].lower() + text[1:] if re.match(r"[A-Z][a-z]+\b(?![’'])", text) else text
 
 
@@ -94,7 +109,9 @@ def slugify(text: str) -> str:
     """Lower-case ASCII words joined by hyphens."""
     import unicodedata
 
-    table = str.maketrans({"α": "alpha", "β": "beta", "λ": "lambda", "σ": "sigma", "ϵ": "epsilon", "ψ": "psi", "√": "sqrt"})
+    table = str.maketrans(
+        {"α": "alpha", "β": "beta", "λ": "lambda", "σ": "sigma", "ϵ": "epsilon", "ψ": "psi", "√": "sqrt"}
+    )
     plain = unicodedata.normalize("NFKD", text.translate(table)).encode("ascii", "ignore").decode("ascii")
     return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
 
@@ -144,10 +161,18 @@ def adapt_sentence(text: str) -> str | None:
         if verb is None or re.search(r"\b(?:that|which|where|because|as|if|when|and what|how)\s$", text[:start]):
             text = f"{text[:start]}{'The' if match['we'] == 'We' else 'the'} authors {text[match.start('adverbs') :]}"
             continue
-        text = text[:start] + (verb if start and not re.search(r"[.:]\s$", text[:start]) else capitalise(verb)) + text[match.end() :]
+        text = (
+            text[:start]
+            + (verb if start and not re.search(r"[.:]\s$", text[:start]) else capitalise(verb))
+            + text[match.end() :]
+        )
     text = re.sub(r"\bWe\b", "The authors", re.sub(r"\bwe\b", "the authors", text))
     text = re.sub(r"\b([Oo])ur\b", lambda m: "The" if m[1] == "O" else "the", text)
-    text = re.sub(r"^(?:However|Moreover|Furthermore|Additionally|Therefore|Thus|Hence|Also|Then|In addition|"
-                  r"Specifically|More specifically|To be specific|In particular|Note that|Here|Namely|Finally),?\s", "", text)
+    text = re.sub(
+        r"^(?:However|Moreover|Furthermore|Additionally|Therefore|Thus|Hence|Also|Then|In addition|"
+        r"Specifically|More specifically|To be specific|In particular|Note that|Here|Namely|Finally),?\s",
+        "",
+        text,
+    )
     text = capitalise(text.strip())
     return text if text.endswith((".", "!", "?")) else f"{text.rstrip(':;,')}."

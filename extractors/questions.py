@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final, Literal
 
 from extractors.prose import capitalise, clean_name, join_names, lower_first, name_list
@@ -15,7 +16,15 @@ from extractors.result_tables import Axis, Metric
 from extractors.variables import Plan
 from pipeline.task import NumericClaim
 
-__all__ = ["agent_instructions", "closing_step", "comparisons", "compose_question", "expected_text", "metric_phrase", "ordered"]
+__all__ = [
+    "agent_instructions",
+    "closing_step",
+    "comparisons",
+    "compose_question",
+    "expected_text",
+    "metric_phrase",
+    "ordered",
+]
 
 Comparison = tuple[str, Literal["<", ">", "="], str]
 _MAX_COMPARISONS: Final = 40
@@ -52,7 +61,11 @@ def _axis_phrase(axis: Axis) -> str:
 def _where(plan: Plan) -> str:
     """` on <data> at n = 50,000`, from the conditions that all claims share."""
     words = f" on {plan.data}" if plan.data else ""
-    symbols = [f"{n} = {v}" for n, v in plan.fixed if re.fullmatch(r"[^\W\d_]{1,2}(?:max|min|\d)?", n) and re.match(r"[\d−-]", v)]
+    symbols = [
+        f"{n} = {v}"
+        for n, v in plan.fixed
+        if re.fullmatch(r"[^\W\d_]{1,2}(?:max|min|\d)?", n) and re.match(r"[\d−-]", v)
+    ]
     return f"{words} at {join_names(symbols)}" if symbols else words
 
 
@@ -79,13 +92,14 @@ def compose_question(plan: Plan, names: Mapping[str, str], topic: str) -> str:
         verb = "do" if re.search(r" and ", metrics) else "does"
         across = tail.replace(" as ", " and as ", 1)
         return f"How {verb} {subject}{where} change as {clean_name(first.name)} varies from {low} to {high}{across}?"
-    if first.kind == "dataset":
+    if first.kind == "dataset" and not re.match(r"train", first.name, re.IGNORECASE):
         values = name_list(first.values, _plural(first.name), 4)
-        if re.match(r"train", first.name, re.IGNORECASE):
-            return f"How does the choice of {clean_name(first.name)} ({values}) affect {metrics}{where}{tail}?"
-        if method:
-            return f"How well does {method} perform in terms of {metrics} on {values}{tail}?"
-        return f"What {metrics} {_be(metrics)} reached on {values}{tail}?"
+        ask = (
+            f"How well does {method} perform in terms of {metrics} on"
+            if method
+            else f"What {metrics} can be reached on"
+        )
+        return f"{ask} on {values}{tail}?"
     noun = "settings" if first.name in ("setting", "group", "group of settings") else _plural(first.name)
     values = name_list(first.values, noun, 4)
     generic = first.name.lower() in (*_METHOD_NAMES, "setting", "group", "group of settings")
@@ -102,6 +116,8 @@ def _tail(others: Sequence[Axis]) -> str:
         for axis in others if axis.kind == "number"
     ]  # fmt: skip
     across = f" across {join_names(named)}" if named else ""
+    if len(others) > 1 and across:
+        across = " across " + join_names([p if p.endswith(")") else f"settings ({p})" for p in named])
     return f"{across} as {join_names(numeric)}" if numeric else across
 
 
@@ -156,8 +172,10 @@ def ordered(claims: Sequence[NumericClaim], direction: int) -> list[NumericClaim
 
 
 def comparisons(plan: Plan) -> tuple[Comparison, ...]:
-    """Relations that must hold among reproduced values: along a numeric axis from step to step, else best against
-    second best and against the worst. Differences within the stated precision are no claim and are left out.
+    """Relations that must hold among reproduced values.
+
+    Along a numeric axis from step to step, else best against second best and against the worst. Differences within the
+    stated precision are no claim and are left out.
     """
     found: list[Comparison] = []
     if not plan.axes:
@@ -167,7 +185,7 @@ def comparisons(plan: Plan) -> tuple[Comparison, ...]:
             if len({_value_of(claim, plan.axes[0].name) for claim in claims}) < 2:
                 continue
             if plan.axes[0].kind == "number":
-                pairs = list(zip(claims, claims[1:], strict=False))
+                pairs = list(pairwise(claims))
             else:
                 ranked = ordered(claims, metric.direction)
                 pairs = [(ranked[0], ranked[1])] + ([(ranked[0], ranked[-1])] if len(ranked) > 2 else [])
@@ -243,9 +261,8 @@ def agent_instructions(plan: Plan, names: Mapping[str, str], settings: Sequence[
         first = plan.axes[0]
         values = [_with_attributes(plan, value, first.name) for value in first.values]
         lines.append(f"- Run each {clean_name(first.name)}: {'; '.join(values)}.")
-    for axis in (*plan.axes[1:], *plan.sweeps):
-        if axis.name not in ("group", "statistic"):
-            lines.append(f"- Vary {clean_name(axis.name)}: {'; '.join(axis.values)}.")
+    more = [axis for axis in (*plan.axes[1:], *plan.sweeps) if axis.name not in ("group", "statistic")]
+    lines += [f"- Vary {clean_name(axis.name)}: {'; '.join(axis.values)}." for axis in more]
     fixed = [f"{clean_name(n)}: {v}" for n, v in plan.fixed if n not in ("data", "statistic")]
     fixed += [f"{n} = {v}" for n, v in settings]
     if fixed:
@@ -262,7 +279,10 @@ def closing_step(plan: Plan, names: Mapping[str, str]) -> str:
     """The last sentence of a method: what is run against what, and what is measured."""
     metrics = metric_phrase(plan.metrics, names, 8)
     axes = [axis for axis in plan.axes if axis.name not in ("group", "statistic")]
-    runs = [f"{clean_name(axis.name)} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})" for axis in axes[:1]]
+    runs = [
+        f"{clean_name(axis.name)} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
+        for axis in axes[:1]
+    ]
     runs += [
         f"{clean_name(axis.name)} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
         for axis in (*axes[1:], *plan.sweeps)
@@ -274,6 +294,7 @@ def closing_step(plan: Plan, names: Mapping[str, str]) -> str:
 
 def _with_attributes(plan: Plan, value: str, axis: str) -> str:
     extra = [
-        f"{clean_name(n)} {m[value]}" for n, (of, m) in plan.attributes.items() if of == axis and m.get(value) and n != "group"
+        f"{clean_name(n)} {m[value]}"
+        for n, (of, m) in plan.attributes.items() if of == axis and m.get(value) and n != "group"
     ]  # fmt: skip
     return f"{value} ({', '.join(extra)})" if extra else value

@@ -1,8 +1,8 @@
 """Third pass: ask the whole paper, appendices included, for what a draft still lacks.
 
-After EXP-Bench 3.2, stage 2.1: setup details often stand far from the experiment. A lexical index (BM25) over sentences,
-captions and table rows answers two questions here: which sentences describe how to do it, and which settings are given
-anywhere. Nothing is returned without the span it was read from.
+After EXP-Bench 3.2, stage 2.1: setup details often stand far from the experiment. A lexical index (BM25) over
+sentences answers two questions here: which of them describe how to do it, and which settings are given anywhere; tables
+of settings are read cell by cell. Nothing is returned without the span it was read from.
 """
 
 from __future__ import annotations
@@ -65,11 +65,13 @@ _NUMBER_WORD: Final = r"(?:two|three|four|five|six|seven|eight|nine|ten|twenty|f
 _VALUE: Final = rf"(?:\d[\d,]*(?:\.\d+)?(?:\s?[×·]\s?10\s?[−–-]?\d+|[eE][−-]?\d+)?%?|{_NUMBER_WORD})"
 _NAME_VALUE: Final = re.compile(
     rf"\b(?P<name>{SETTING})\s(?:\([^()]{{1,12}}\)\s)?"
-    rf"(?:(?:is|are|was|were)(?: set| fixed)?(?: to| at)?|of(?: either)?|=|to|:|at|set to|fixed (?:to|at))\s?(?P<value>{_VALUE})(?!\w)",
+    rf"(?:(?:is|are|was|were)(?: set| fixed)?(?: to| at)?|of(?: either)?|=|to|:|at|set to|fixed (?:to|"
+    rf"at))\s?(?P<value>{_VALUE})(?!\w)",
     re.IGNORECASE,
 )
 _VALUE_NAME: Final = re.compile(
-    rf"(?<![\w.,-])(?<!\d, )(?<!every )(?P<value>{_VALUE})\s(?P<mid>(?:(?:random|independent|different|training|bootstrap|Monte Carlo|"
+    rf"(?<![\w.,-])(?<!\d, )(?<!every )(?P<value>{_VALUE})\s(?P<mid>(?:(?:random|independent|different|training|"
+    rf"bootstrap|Monte Carlo|"
     rf"fixed|decision|hidden|total|node-wise|warm-up)\s){{0,2}})(?P<name>{SETTING})\b",
     re.IGNORECASE,
 )
@@ -83,8 +85,7 @@ _CHOICE: Final = re.compile(
 def _settings_in(text: str, own: bool) -> list[_Setting]:
     text = re.sub(r"(?<=\d), (?=000\b)", ",", text)  # typeset thousands: `260, 000`
     found: list[_Setting] = []
-    for match in _NAME_VALUE.finditer(text):
-        found.append(_Setting(match["name"].lower(), match["value"]))
+    found += [_Setting(match["name"].lower(), match["value"]) for match in _NAME_VALUE.finditer(text)]
     for match in _VALUE_NAME.finditer(text):
         if not own and not re.match(r"seed|rep|run|trial|fold|.*epoch|restart", match["name"], re.IGNORECASE):
             continue  # `10 steps` or `50 samples` mean something only where they are said
@@ -98,7 +99,12 @@ def _settings_in(text: str, own: bool) -> list[_Setting]:
             found.append(_Setting("cross-validation", match["cv"]))
     metrics = {phrase.split()[-1] for _, _, phrase in find_metric(text)}
     for name, value, start, _ in symbols_in(text):
-        if name not in metrics and value[0] not in "{[" and not re.match(r"[xyzi]\d?$", name) and not re.search(r"[|ˆ^(]\s?$", text[:start]):
+        if (
+            name not in metrics
+            and value[0] not in "{["
+            and not re.match(r"[xyzi]\d?$", name)
+            and not re.search(r"[|ˆ^(]\s?$", text[:start])
+        ):
             found.append(_Setting(name, value))
     return found
 
@@ -117,11 +123,11 @@ def find_settings(
     """
     found: dict[str, Hyperparameter] = {}
     for line in lines:
-        for name, value in _settings_in(line.text, line.index in own):
+        for name, printed in _settings_in(line.text, line.order in own):
             key = re.sub(r"s$", "", name.lower())
-            value = value.rstrip(",.")
+            value = printed.rstrip(",.")
             numbers = {number.text for number in find_numbers(value)}
-            if re.match(r"[A-Za-zα-ω]{1,2}(?:max|min|\d)?$", name) and line.index not in own:
+            if re.match(r"[A-Za-zα-ω]{1,2}(?:max|min|\d)?$", name) and line.order not in own:
                 continue
             if key in found or key in exclude or name.lower() in exclude or numbers & claimed:
                 continue

@@ -33,7 +33,7 @@ _KNOWN: Final = re.compile(
 _REFERENCES: Final = re.compile(r"^(references?( cited)?|bibliography|literature cited|works cited)\W*$", re.IGNORECASE)
 _APPENDIX: Final = re.compile(r"^(appendi(x|ces)|supplement(ary|al)?)\b", re.IGNORECASE)
 _CONTENTS: Final = re.compile(r"(\. ?){4,}\s*\d{0,3}$|^(table of )?contents$", re.IGNORECASE)
-_BULLET: Final = re.compile(r"^[•◦▪■●‣∙⋄⋆▶►–—*✓]\s")
+_BULLET: Final = re.compile(r"^[•·◦▪■●‣∙⋄⋆▶►–—*✓]\s")
 _LONGEST: Final = 150
 
 

@@ -205,8 +205,10 @@ def _attach_sentences(
 def _homes(
     line: Line, keys: frozenset[str], printed: set[str], experiments: list[Experiment], numbers: list[frozenset[str]]
 ) -> list[Experiment]:
-    """The experiments a sentence speaks of: the tables it names, else the one whose numbers it repeats; among several
-    of those the one discussed in the same block, then the one with most of the numbers."""
+    """The experiments a sentence speaks of: the tables it names, else the one whose numbers it repeats.
+
+    Among several of those the one discussed in the same block, then the one with most of the numbers.
+    """
     named = [e for e in experiments if e.table and label_key(e.label) in keys]
     if named:
         return named
@@ -251,7 +253,9 @@ def _text_experiments(
             if experiment.claims:
                 experiments.append(experiment)
             else:
-                _refuse(problems, f"page {lines[0].page}", f"no task: only bounds or ambiguous: {_short(lines[0].text)}")
+                _refuse(
+                    problems, f"page {lines[0].page}", f"no task: only bounds or ambiguous: {_short(lines[0].text)}"
+                )
     return experiments
 
 
@@ -264,7 +268,7 @@ def _split_by_metric(
         names = {claim.metric.lower() for claim in claims}
         for known, members in groups:
             if members[-1][0].passage == line.passage or known & names:
-                known |= names
+                known.update(names)
                 members.append((line, claims))
                 break
         else:
@@ -280,7 +284,9 @@ def _sentence_claims(group: list[tuple[Line, list[TextClaim]]], problems: list[P
         for position, claim in enumerate(claims):
             reason = bound_or_range(claim)
             if reason is not None:
-                _refuse(problems, f"page {line.page}", f"{claim.number.text} ({claim.metric}) is {reason}: kept in words")
+                _refuse(
+                    problems, f"page {line.page}", f"{claim.number.text} ({claim.metric}) is {reason}: kept in words"
+                )
                 continue
             conditions = list(claim.conditions)
             subject = _subject_of(line.text, claim.number.start)

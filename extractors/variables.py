@@ -77,7 +77,8 @@ def _cell_claim(experiment: Experiment, cell: ResultCell, name: str) -> NumericC
         row_labels=table.row_labels(cell.row), column_headers=table.column_headers(cell.column),
     )  # fmt: skip
     return NumericClaim(
-        id=name, metric=cell.metric.name, value=quantity.value, text=normalize(quantity.text), decimals=quantity.decimals,
+        id=name, metric=cell.metric.name, value=quantity.value, text=normalize(quantity.text),
+        decimals=quantity.decimals,
         unit=quantity.unit, uncertainty=quantity.uncertainty,
         conditions=tuple(Condition(name=n, value=v) for n, v in cell.conditions),
         band=printed_band(quantity.value, 10.0**-quantity.decimals, quantity.uncertainty), evidence=(evidence,),
@@ -176,7 +177,9 @@ def _mapping(claims: Sequence[NumericClaim], of: str, name: str) -> dict[str, st
     mapping: dict[str, str] = {}
     for claim in claims:
         conditions = {c.name: c.value for c in claim.conditions}
-        if of in conditions and mapping.setdefault(conditions[of], conditions.get(name, "")) != conditions.get(name, ""):
+        if of in conditions and mapping.setdefault(conditions[of], conditions.get(name, "")) != conditions.get(
+            name, ""
+        ):
             return None
     return mapping
 
@@ -186,17 +189,17 @@ def _sweeps(reading: Reading, experiment: Experiment, plan: Plan) -> tuple[Axis,
     known = {axis.name for axis in plan.axes} | {name for name, _ in plan.fixed}
     found: dict[str, Axis] = {}
     sections = {reading.blocks[block].section for block in experiment.blocks}
-    stated = {line.index for line in experiment.statements}
+    stated = {line.order for line in experiment.statements}
     for line in reading.lines:
-        if reading.blocks[line.block].section not in sections or line.index in stated:
+        if reading.blocks[line.block].section not in sections or line.order in stated:
             continue
         for name, value, _, _ in symbols_in(line.text):
             separator = ";" if ";" in value else ","
             members = tuple(part.strip() for part in value.strip("{}").split(separator) if part.strip())
             indexed = len(name) > 1 and name[-1] in "ijk"
-            if value.startswith("{") and name not in known and len(members) > 1 and not indexed:
-                if name not in found or len(found[name].values) < len(members):
-                    found[name] = Axis(name, members, "number")
+            swept = value.startswith("{") and name not in known and len(members) > 1 and not indexed
+            if swept and len(members) > len(found[name].values if name in found else ()):
+                found[name] = Axis(name, members, "number")
     return tuple(found.values())
 
 

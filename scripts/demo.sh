@@ -42,6 +42,7 @@ while IFS=$'\t' read -r name paper repository; do
   [ -n "$name" ] || continue
   say "expbench curate $paper $repository --out $DEMO/$name"
   "$EXPBENCH" curate "$paper" "$repository" --out "$DEMO/$name" --resume </dev/null || status=$?
+  [ "$status" -ne 130 ] || exit 130 # Ctrl-C ends the demo, not only this example
   done_names+=("$name")
 done <<<"$chosen"
 

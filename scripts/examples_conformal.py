@@ -227,8 +227,8 @@ def _main_table(numbers: Numbers) -> str:
     return table(
         label="tab:main",
         caption=f"Intervals at a target coverage of 90\\%, mean over {numbers['setting.repetitions']} repetitions "
-        "(width: $\\pm$ standard deviation). Cov.\\ is the marginal coverage and WFC the worst-fifth coverage, both in \\%. "
-        "Narrowest interval and highest WFC in bold.",
+        "(width: $\\pm$ standard deviation). Cov.\\ is the marginal coverage and WFC the worst-fifth coverage, both in "
+        "\\%. Narrowest interval and highest WFC in bold.",
         columns="@{}l" + "ccc" * 3 + "@{}",
         header=(
             "& " + " & ".join(f"\\multicolumn{{3}}{{c}}{{{title}}}" for title in PROBLEMS.values()) + " \\\\",

@@ -30,7 +30,8 @@ say "Python: $PYTHON_FOUND"
 ensure_uv "$PYTHON_FOUND"
 
 say "Python packages of uv.lock into .venv"
-export UV_PYTHON_DOWNLOADS=never
+export UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT="$VENV"
+unset VIRTUAL_ENV
 "$UV" sync --locked --quiet --project "$ROOT" --python "$PYTHON_FOUND" >&2 ||
   fail "the Python packages could not be installed (see above). Check the network and the free disk space (1 GB)."
 

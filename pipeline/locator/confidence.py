@@ -26,13 +26,23 @@ _NAME = re.compile(
 
 SHARES: Final = ("names_repository", "names_chain", "words_repository", "words_chain", "documented", "margin")
 COEFFICIENTS: Final[dict[str, float]] = {
-    "bias": -4.0, "names_repository": 2.0, "names_chain": 2.0, "words_chain": 4.0, "words_repository": 1.0,
-    "documented": 0.3, "margin": 0.3,
+    "names_repository": 0,
+    "names_chain": 0,
+    "words_repository": 0.11,
+    "words_chain": 1.64,
+    "documented": 1.52,
+    "margin": 1.48,
+    "bias": -1.53,
 }  # fmt: skip
-"""P(the first file is right)."""
+"""P(the chain holds a right file | the repository is the task's own)."""
 BELONGING: Final[dict[str, float]] = {
-    "bias": -6.0, "names_repository": 5.0, "names_chain": 2.0, "words_chain": 3.0, "words_repository": 3.0,
-    "documented": 0.0, "margin": 0.0,
+    "names_repository": 3.83,
+    "names_chain": 2.74,
+    "words_repository": 1.91,
+    "words_chain": 0.85,
+    "documented": 0,
+    "margin": 1.06,
+    "bias": -5.61,
 }  # fmt: skip
 """P(the repository is the one that the task is about)."""
 NOT_FOUND_BELOW: Final = 0.5
@@ -81,27 +91,35 @@ def measure(ranking: Ranking, query: TaskQuery, chain: Collection[str]) -> Suppo
     names = _names(query)
     said = sorted(set(tokens(query.question)) | set(tokens(query.method)))
     scores = [float(ranking.scores[number]) for number in ranking.order[:6]]
-    seed = next((path for path in chain if path in index.position), None)
+    documented = [index.static["documented"][index.position[path]] for path in chain if path in index.position]
     return Support(
-        names_repository=_share(names, everything),
-        names_chain=_share(names, spoken),
+        names_repository=_share(list(names.values()), everything),
+        names_chain=_share(list(names.values()), spoken),
         words_repository=_share([(word,) for word in said], everything),
         words_chain=_share([(word,) for word in said], spoken),
-        documented=float(bool(seed and index.static["documented"][index.position[seed]])),
+        documented=float(max(documented, default=0.0)),
         margin=min(1.0, (scores[0] - scores[-1]) / 4.0) if len(scores) > 1 else 0.5,
-        missing=tuple(sorted({" ".join(name) for name in names if not set(name) <= everything})),
+        missing=tuple(sorted({text for text, name in names.items() if not set(name) & everything})),
     )
 
 
 def confidence(support: Support) -> tuple[float, float]:
-    """(probability that the chain is right, probability that the repository is the task's own)."""
-    return support.probability(COEFFICIENTS), support.probability(BELONGING)
+    """(probability that the chain is right, probability that the repository is the task's own).
+
+    The first is the product of "right, if the repository is the task's own" and the second.
+    """
+    belonging = support.probability(BELONGING)
+    return support.probability(COEFFICIENTS) * belonging, belonging
 
 
-def _names(query: TaskQuery) -> list[tuple[str, ...]]:
-    found = [match.group(0) for match in _NAME.finditer(query.text)] + list(query.entities)
-    parts = {tuple(tokens(name)) for name in found}
-    return sorted(part for part in parts if part and not all(word.isdigit() for word in part))
+def _names(query: TaskQuery) -> dict[str, tuple[str, ...]]:
+    """The names that a task writes, with their words; one spelling each."""
+    found: dict[tuple[str, ...], str] = {}
+    for name in [*(match.group(0) for match in _NAME.finditer(query.text)), *query.entities]:
+        parts = tuple(tokens(name))
+        if parts and not all(word.isdigit() for word in parts):
+            found.setdefault(parts, name)
+    return {name: parts for parts, name in sorted(found.items())}
 
 
 def _share(wanted: Sequence[tuple[str, ...]], held: Collection[str]) -> float:

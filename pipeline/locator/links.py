@@ -20,6 +20,8 @@ __all__ = ["KnownCommand", "Links", "PathResolver", "find_links"]
 Origin = Literal["document", "shell", "make", "docstring", "notebook"]
 _NAMED_FILE = re.compile(r"[\w./\-\[\]{},|]*\w[\]}]?\.(?:py|sh|ipynb|ya?ml|json|toml)\b")
 _CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".toml", ".gin", ".cfg", ".ini")
+_WRAPPED = 6
+"""Documenting a wrapper documents what it runs, unless it runs half of the repository."""
 _ALTERNATIVES = re.compile(r"[\[{]([^\[\]{}]*[,|][^\[\]{}]*)[\]}]")
 
 
@@ -126,7 +128,7 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
             )
         links.runs[item.path] = (runs if item.file.kind != "python" else set()) - {item.path}
     for section in sections:
-        links.sections.append(_section(section, resolver, modules, links.commands, recipes))
+        links.sections.append(_section(section, resolver, modules, links.commands, recipes, links.runs))
         links.mentions += _mentions(section, resolver, links.runs)
     for command in links.commands:
         for word in command.launch.arguments:
@@ -189,6 +191,7 @@ def _section(
     modules: ModuleMap,
     commands: list[KnownCommand],
     recipes: dict[str, dict[str, tuple[Invocation, ...]]],
+    runs: dict[str, set[str]],
 ) -> tuple[DocumentSection, frozenset[str], frozenset[str]]:
     here = posixpath.dirname(section.path)
     named: set[str] = set()
@@ -208,7 +211,8 @@ def _section(
             if known is not None:
                 commands.append(known)
                 run.add(known.target)
-    return section, frozenset(named | run), frozenset(run)
+    behind = {path for wrapper in named | run for path in runs.get(wrapper, ()) if len(runs[wrapper]) <= _WRAPPED}
+    return section, frozenset(named | run | behind), frozenset(run | behind)
 
 
 def _known(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import posixpath
+
 from pipeline.locator.chain import ChainPlan, plan_chains
 from pipeline.locator.confidence import NOT_FOUND_BELOW, Support, confidence, measure
 from pipeline.locator.index import RepositoryIndex
@@ -61,12 +64,15 @@ def locate(index: RepositoryIndex, query: TaskQuery, *, max_alternatives: int = 
     ranking = rank(index, words)
     plans = plan_chains(ranking, max_alternatives + 1)
     chains: list[Chain] = []
-    belongs, support = 0.0, None
+    belongs, lead, support = 0.0, 0.0, None
     for number, plan in enumerate(plans):
         measured = measure(ranking, query, plan.members)
         right, own = confidence(measured)
         if number == 0:
             belongs, support = own, measured
+            lead = _top(ranking, plan)
+        else:  # a chain further down is right only when those above are wrong
+            right = min(right, 1.0 - chains[0].confidence) * math.exp(-max(0.0, lead - _top(ranking, plan)))
         chains.append(_chain(ranking, plan, words, right))
     ranked = tuple(_listed(ranking, number) for number in ranking.order[:_RANKED])
     if not chains or belongs < NOT_FOUND_BELOW:
@@ -98,6 +104,7 @@ def _chain(ranking: Ranking, plan: ChainPlan, words: QueryWords, right: float) -
         usage += [step for step in found.usage if step not in usage]
         problems += found.problems
         certainty = min(certainty, found.certainty)
+    _add_commanded_configs(ranking, plan, usage)
     sources = [
         SourceScript(
             path=path,
@@ -113,6 +120,27 @@ def _chain(ranking: Ranking, plan: ChainPlan, words: QueryWords, right: float) -
         confidence=round(right * (0.5 + 0.5 * certainty), 4),
         problems=tuple(problems),
     )
+
+
+def _top(ranking: Ranking, plan: ChainPlan) -> float:
+    return max((ranking.score(path) for path in plan.members if path in ranking.index.position), default=0.0)
+
+
+def _add_commanded_configs(ranking: Ranking, plan: ChainPlan, usage: list[Usage]) -> None:
+    """The configurations that the commands name are the chain's; those only guessed from the code give way to them."""
+    position = ranking.index.position
+    named: dict[str, str] = {}
+    for step in usage:
+        for word in step.argv[1:]:
+            path = posixpath.normpath(posixpath.join(step.directory, word.split("=")[-1]))
+            if path in position and ranking.index.facts[position[path]].file.kind == "config":
+                named.setdefault(path, f"named by the command: {step.reason.split(';')[0]}")
+    if named:
+        guessed = [path for path, role in plan.members.items() if role == "config" and path not in named]
+        for path in guessed:
+            del plan.members[path]
+    plan.members = {**dict.fromkeys(named, "config"), **plan.members}
+    plan.because.update(named)
 
 
 def _reasons(ranking: Ranking, path: str) -> tuple[str, ...]:

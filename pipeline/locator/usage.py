@@ -75,7 +75,7 @@ def usage_for(index: RepositoryIndex, entry: str, words: QueryWords, preferred: 
     chosen = _choose(stated, options, words, set(preferred))
     result = EntryUsage([], [], [], 1.0)
     for command in chosen:
-        arguments, notes, certainty = _fill(command.launch.arguments, options, words, index)
+        arguments, notes, certainty = _fill(entry, command.launch.arguments, options, words, index)
         head = command.launch.argv[: len(command.launch.argv) - len(command.launch.arguments)]
         for filled in arguments:
             usage = Usage(
@@ -192,12 +192,12 @@ def _names(value: str, words: QueryWords) -> bool:
 
 
 def _fill(
-    arguments: tuple[str, ...], options: Sequence[Option], words: QueryWords, index: RepositoryIndex
+    entry: str, arguments: tuple[str, ...], options: Sequence[Option], words: QueryWords, index: RepositoryIndex
 ) -> tuple[list[tuple[str, ...]], list[str], float]:
     """Arguments with the values that the task names; several lists where it compares values of one option."""
     values = effective(options, arguments)
-    current = [tuple(word for word in arguments if word not in {"...", "…"})]
-    notes: list[str] = []
+    stated_words, notes = _without_placeholders(tuple(word for word in arguments if word not in {"...", "…"}), options)
+    current = [stated_words]
     certainty = 1.0 - 0.2 * min(sum(is_placeholder(word) for word in arguments), 3)
     compared = False
     for option in options:
@@ -221,31 +221,51 @@ def _fill(
         else:
             continue
         notes.append(f"{flag} {' '.join(named)}: the task names it")
-    configured = [_configure(words_, options, words, index) for words_ in current]
+    configured = [_configure(entry, words_, options, words, index) for words_ in current]
     if configured and configured[0][1]:
         notes.append(configured[0][1])
     return [words_ for words_, _ in configured], notes, certainty
 
 
+def _without_placeholders(
+    arguments: tuple[str, ...], options: Sequence[Option]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Leave out optional flags whose value the reader would have to fill in: the program then takes its default."""
+    values = effective(options, arguments)
+    notes = []
+    for option in options:
+        stated = values.get(option.name)
+        if stated is None or not is_placeholder(stated) or option.required or option.positional:
+            continue
+        arguments = _removed(arguments, option)
+        notes.append(f"{option.flags[0]} left at its default: {stated} is a placeholder")
+    return arguments, notes
+
+
 def _set(arguments: tuple[str, ...], flag: str, values: list[str], option: Option) -> tuple[str, ...]:
     """Replace or append one option."""
+    return (*_removed(arguments, option), flag, *values)
+
+
+def _removed(arguments: tuple[str, ...], option: Option) -> tuple[str, ...]:
+    """The arguments without one option and its values."""
     kept: list[str] = []
-    skip = False
+    skip = 0
     for word in arguments:
         if word in option.flags:
-            skip = True
+            skip = 0 if option.switch else len(arguments) if option.many else 1
         elif word.partition("=")[0] in option.flags:
             continue
-        elif skip and not word.startswith("-"):
-            continue
+        elif skip and not word.startswith("--"):
+            skip -= 1
         else:
-            skip = False
+            skip = 0
             kept.append(word)
-    return (*kept, flag, *values)
+    return tuple(kept)
 
 
 def _configure(
-    arguments: tuple[str, ...], options: Sequence[Option], words: QueryWords, index: RepositoryIndex
+    entry: str, arguments: tuple[str, ...], options: Sequence[Option], words: QueryWords, index: RepositoryIndex
 ) -> tuple[tuple[str, ...], str]:
     """Take the configuration of the same family that the task names (`configs/moons.yaml` for a task about moons)."""
     values = effective(options, arguments)
@@ -262,7 +282,8 @@ def _configure(
             if facts.file.kind == "config"
             and (posixpath.dirname(facts.path).endswith(directory) if directory else True)
         ]
-        named = [path for path in family if _names(path, words)]
+        elsewhere = {path for target, paths in index.links.commanded.items() if target != entry for path in paths}
+        named = [path for path in family if _names(path, words) and path not in elsewhere]
         if len(named) != 1 or posixpath.basename(named[0]) == posixpath.basename(stated):
             continue
         if stated and _names(stated, words):
@@ -293,7 +314,7 @@ def _default(index: RepositoryIndex, entry: str, options: Sequence[Option], word
             [Usage(argv=argv, reason="no command is stated: the notebook is executed as a whole")], [], [], 0.6
         )
     head, why = _head(index, entry)
-    filled, notes, _ = _fill((), options, words, index)
+    filled, notes, _ = _fill(entry, (), options, words, index)
     reason = "; ".join([f"no command is stated: {why}, options at their defaults", *notes])
     usage = [Usage(argv=(*head, *arguments), reason=reason) for arguments in filled]
     problems = []

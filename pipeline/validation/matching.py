@@ -199,7 +199,8 @@ def fit(question: Question, profile: Profile) -> Fit | None:
         len(pair.name) == 1 and pair.name <= COUNTERS | REPLICATES and not pair.name <= explained
         for pair in profile.pairs
     )
-    score = 2 * metric + sum(evidences) - 0.15 * min(unexplained, 4) - 0.3 * min(counters, 2)
+    coverage, complete = metric
+    score = 2 * coverage + sum(evidences) - 0.15 * min(unexplained, 4) - 0.3 * min(counters, 2)
     if question.metric.split:
         score += 0.3 if profile.split == question.metric.split else 0.0
     elif profile.split == "train":
@@ -207,12 +208,13 @@ def fit(question: Question, profile: Profile) -> Fit | None:
     elif profile.split == "val":
         score -= 0.3
     strong = (
-        metric >= 0.99 and unexplained <= 1 and all(found >= 0.8 for found in evidences) and profile.split != "train"
+        complete and unexplained <= 1 and all(found >= 0.8 for found in evidences) and profile.split != "train"
     )
     return Fit(round(score, 6), strong)
 
 
-def _metric(question: Question, profile: Profile, explained: frozenset[str]) -> float | None:
+def _metric(question: Question, profile: Profile, explained: frozenset[str]) -> tuple[float, bool] | None:
+    """(share of the metric's words that are named, are all of them?); None when it is another quantity."""
     core = question.metric.core or question.metric.generic
     if not core:
         return None
@@ -229,7 +231,7 @@ def _metric(question: Question, profile: Profile, explained: frozenset[str]) -> 
     if (core & KNOWN_METRICS) - inside - outside or (core & DERIVED) - inside or (profile.name & DERIVED) - explained:
         return None
     coverage = (len(inside) + _CONTEXT_WEIGHT * len(outside)) / len(core)
-    return coverage if coverage >= _METRIC_GATE else None
+    return (coverage, len(inside) + len(outside) == len(core)) if coverage >= _METRIC_GATE else None
 
 
 def _explained(question: Question, profile: Profile) -> frozenset[str]:

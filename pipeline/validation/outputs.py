@@ -30,7 +30,7 @@ __all__ = ["read_file", "read_run", "read_values"]
 _MAX_BYTES: Final = 8 << 20
 _MAX_OBSERVATIONS: Final = 60_000
 _MAX_ARRAY: Final = 512
-_MAX_NODES: Final = 200_000
+_MAX_NODES: Final = 50_000
 _MAX_LIST: Final = 64
 _COMPONENT: Final = "validation.outputs"
 

@@ -269,11 +269,11 @@ def _collect(lines: Sequence[_Line], start: int, split: object) -> _Rows | None:
     if not with_numbers or any(":" in cell and not cell.endswith(":") for cell in rows[0]):
         return None
     width = max(len(row) for row in body)
+    if split is _split_single and (header > 1 or with_numbers != len(body) or any(len(row) != width for row in rows)):
+        return None
     for index in range(header):
         if len(rows[index]) == width - 1:
             rows[index] = ["", *rows[index]]  # an index column without a name, as pandas prints it
-    if split is _split_single and (with_numbers != len(body) or any(len(row) != len(rows[0]) for row in body)):
-        return None
     return rows, places, position
 
 

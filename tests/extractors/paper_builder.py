@@ -41,7 +41,7 @@ class PaperBuilder:
         self.y += step if step is not None else 1.2 * size
         self.page.insert_text((x, self.y), text, fontsize=size, fontname=font, **style)
 
-    def paragraph(self, *lines: str, x: float = 72, width: float = 468, size: float = 10, font: str = BODY) -> None:
+    def paragraph(self, *lines: str, x: float = 72, width: float = 376, size: float = 10, font: str = BODY) -> None:
         """Justified by stretching: every line but the last ends at the right edge."""
         for index, line in enumerate(lines):
             self.y += 1.2 * size

@@ -50,7 +50,7 @@ def test_paragraphs_are_joined_and_placed(document: Document) -> None:
 
 def test_kinds(document: Document) -> None:
     kinds = {kind: [p.text for p in document.passages if p.kind is kind] for kind in PassageKind}
-    assert kinds[PassageKind.LIST_ITEM] == ["• weighted votes for noisy labels", "• a comparison with four baselines"]
+    assert kinds[PassageKind.LIST_ITEM] == ["· weighted votes for noisy labels", "· a comparison with four baselines"]
     assert len(kinds[PassageKind.FOOTNOTE]) == 1
     assert "part of the supplement" in kinds[PassageKind.FOOTNOTE][0]
     assert [text[:3] for text in kinds[PassageKind.REFERENCE]] == ["[1]", "[2]"]
@@ -169,10 +169,12 @@ def test_running_heads_page_numbers_and_line_numbers_are_left_out(tmp_path: Path
 
 def test_broken_words_are_joined_but_compounds_keep_their_hyphen(tmp_path: Path) -> None:
     paper = PaperBuilder()
+    paper.text("On Broken Words", size=17)
     paper.paragraph(
         "We propose a state-of-the-art estimator of rates for problems that are known to be ill-condi-",
         "tioned, and compare its accuracy with that of the best published one, the old state-of-the-",
-        "art method, which needs per-symbol statistics.",
+        "art method, which needs more data.",
+        width=440,
     )
     text = everything(read_document(paper.save(tmp_path / "hyphen.pdf")))
     assert "ill-conditioned" in text
@@ -181,6 +183,7 @@ def test_broken_words_are_joined_but_compounds_keep_their_hyphen(tmp_path: Path)
 
 def test_roman_numbering_with_lettered_subsections(tmp_path: Path) -> None:
     paper = PaperBuilder()
+    paper.text("On Roman Numbers", size=17)
     for number, title, subs in (("I", "INTRODUCTION", ()), ("II", "METHOD", ("Data", "Model")), ("III", "RESULTS", ())):
         paper.text(f"{number}. {title}", x=250, step=20)
         for letter, sub in zip("AB", subs, strict=False):

@@ -28,7 +28,7 @@ def git(*arguments: str, at: Path) -> str:
 
 def curate(*arguments: object, out: Path, env: dict[str, str] | None = None) -> tuple[int, dict[str, object]]:
     """Run the command line as a user does; returns exit code and the error it printed."""
-    command = [sys.executable, "-m", "flows.cli", "curate", *map(str, arguments), "--out", str(out), "--json"]
+    command = [sys.executable, "-m", "flows.cli", "curate", "--out", str(out), "--json", *map(str, arguments)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=120, env=os.environ | (env or {})
     )
@@ -88,7 +88,7 @@ def encrypted(path: Path) -> None:
         (not_a_pdf, "paper_invalid"),
         (a_lying_extension, "paper_invalid"),
         (empty_file, "paper_empty"),
-        (truncated, "paper_invalid"),
+        (truncated, "paper_unreadable"),
         (encrypted, "paper_encrypted"),
         (lambda path: None, "paper_invalid"),
         (lambda path: path.mkdir(), "paper_invalid"),

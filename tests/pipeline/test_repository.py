@@ -15,7 +15,7 @@ from pipeline._git.source import RemoteSource, parse_source, public_url, relativ
 from pipeline.digests import tree_digest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.repository import Snapshot, open_snapshot
-from tests.pipeline.repositories import MIT, commit, failure, git, make, messages
+from tests.pipeline.repositories import MIT, add_submodule, commit, failure, git, make, messages
 
 
 @pytest.fixture
@@ -319,3 +319,27 @@ def test_load_without_a_snapshot(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(ExpbenchError, match="not a snapshot's record"):
         Snapshot.load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize(
+    "name", ["with space", 'quo"te', "new\nline", "back\\slash", "colon:name", "#hash", "ünï", "-dash"]
+)
+def test_folders_with_odd_names(tmp_path: Path, into: Path, name: str) -> None:
+    repo = make(tmp_path / name)
+    assert open_snapshot(repo, into=into).text("main.py") == "print(1)\n"
+    lib = make(tmp_path / "lib" / name, {"lib.py": "1\n"})
+    add_submodule(repo, "placeholder", "lib", git(lib, "rev-parse", "HEAD"))
+    git(repo, "config", "-f", ".gitmodules", "submodule.lib.url", str(lib))
+    git(repo, "add", ".gitmodules")
+    git(repo, "commit", "-qm", "x")
+    if "\n" not in name:
+        assert open_snapshot(repo, into=into.with_name("two")).text("lib/lib.py") == "1\n"
+
+
+def test_a_repository_of_another_user_is_read(repo: Path, into: Path) -> None:
+    """git refuses to work *in* such a repository ("dubious ownership"); reading its objects is no danger."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    for path in (repo, *repo.rglob("*")):
+        os.lchown(path, 12345, 12345)
+    assert open_snapshot(repo, into=into).text("main.py") == "print(1)\n"

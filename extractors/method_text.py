@@ -1,0 +1,288 @@
+"""How an experiment is done: the sentences and settings of the paper that say so, without its results.
+
+The experiment's own blocks come first, then setup sections that are about all experiments, then whatever the lexical
+index brings up. A sentence that states any result of the paper, or that would give the draft's answer away, is no
+method.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from extractors._reading import Line, Reading, role_of_title
+from extractors._vocabulary import FINDING, WINNER
+from extractors.answers import states_answer
+from extractors.claims import find_numbers, normalize, text_claims
+from extractors.prose import adapt_sentence
+from extractors.refining import Index, find_settings, settings_of_table
+from extractors.takeaways import Experiment, about_others
+from extractors.variables import Plan
+from pipeline.paper import SectionKind, Table
+from pipeline.task import Draft, Hyperparameter
+
+__all__ = ["Context", "MethodLine", "caption_text", "method_lines", "settings_for"]
+
+_MAX_METHOD_SENTENCES: Final = 12
+_MAX_METHOD_CHARACTERS: Final = 2200
+_DOES: Final = re.compile(
+    r"\b(?:us(?:e[sd]?|ing)|train(?:ed|s|ing)?|generat\w+|evaluat\w+|compar(?:e[sd]?|ing)|comput\w+|split\w*|set to|"
+    r"run(?:s|ning)?|ran|sampl\w+|measur\w+|consider\w*|follow(?:s|ed|ing)?|adopt\w*|initiali[sz]\w+|repeat\w*|"
+    r"averag\w+|"
+    r"report\w*|implement\w*|optimi[sz]\w+|select\w*|fix(?:ed)?|var(?:y|ied|ies)|draw[ns]?|drew|divide[sd]?|"
+    r"construct\w*|"
+    r"appl(?:y|ied|ies)|consists?|contains?|fit(?:s|ted)?|tun(?:e[sd]?|ing)|perform(?:ed)?|conduct\w*|extract\w*|"
+    r"concatenat\w+|classif\w+|defined? (?:as|by)|assess\w*|expand(?:s|ed)?|replace[sd]?|remov\w+|add(?:s|ed)?|"
+    r"employ\w*|calculat\w+|estimat\w+|predict\w*|validat\w+|test(?:ed)? on|held out|seeds?|normali[sz]\w+|"
+    r"standardi[sz]\w+|"
+    r"minimi[sz]\w+|maximi[sz]\w+|corrupt\w*|perturb\w*|are drawn|is drawn|folds?|repetitions)\b",
+    re.IGNORECASE,
+)
+_TALK: Final = re.compile(
+    r"\b(?:these results|supports?|often|it is possible|is known for|requires?|suitable|testbed|tables?|figures?|"
+    r"fig\.|shown? in|summari[sz]ed|we (?:believe|hope|anticipate|note|attribute|hypothesi[sz]e)|"
+    r"finding|contribution|acknowledg|future|motivat\w+|challeng\w+|important|novel|recently|popular|widely|intuiti\w+|"
+    r"limitation|not (?:obvious|clear)|in contrast|lacks?|however|available at|github|https?:)",
+    re.IGNORECASE,
+)
+
+
+class Context(NamedTuple):
+    """What is collected once per paper and used for every draft."""
+
+    reading: Reading
+    lookup: Index
+    names: dict[str, str]
+    """Metric or abbreviation -> how the paper spells it out."""
+    settings_tables: tuple[Table, ...]
+    stated: frozenset[int]
+    """Indices of all result sentences: what states one experiment's result is no method of another."""
+
+
+class MethodLine(NamedTuple):
+    """A sentence of the paper and how it reads as an instruction."""
+
+    line: Line
+    text: str
+
+
+def _recase(reading: Reading, text: str) -> str:
+    """Captions set in capitals, as the body writes the same words."""
+    letters = re.sub(r"[^A-Za-z]", "", text)
+    if len(letters) < 12 or sum(c.isupper() for c in letters) < 0.7 * len(letters):
+        return text
+    body = " ".join(line.text for line in reading.lines)
+    words = set(re.findall(r"[\w´’'-]+", body))
+    by_lower: dict[str, str] = {}
+    for word in sorted(words):
+        by_lower.setdefault(word.lower(), word)
+    out = []
+    for token in re.split(r"(\W+)", text):
+        lower = token.lower()
+        plain = lower if lower in words else by_lower.get(lower, lower)
+        out.append(plain if token.isupper() and len(token) > 1 else token)
+    return "".join(out)
+
+
+def caption_text(reading: Reading, table: Table) -> str:
+    """A caption without its label, words in capitals written as the body writes them."""
+    return re.sub(r"^\s*(?:TABLE|Table|Tab\.)\s*[\w.]+\s*[:.|–-]?\s*", "", _recase(reading, table.caption))
+
+
+def _is_method(reading: Reading, line: Line, stated: frozenset[int]) -> bool:
+    """Does a sentence say how something is done, without saying what came out?"""
+    text = _FLOAT.sub("", line.text)
+    words = re.findall(r"[A-Za-z]{3,}", text)
+    if normalize(text).rstrip(".") == normalize(reading.blocks[line.block].title) or text.endswith("?"):
+        return False
+    if not re.search(r"[.:;!?][\"”)]?$", text) or re.match(r"[a-z]", line.text):
+        return False  # half a sentence, cut by a page or a float
+    if (
+        line.order in stated
+        or len(words) < 5
+        or len(words) * 3 < len(re.findall(r"[^\W\d_]+", text))
+        or len(text) > 420
+    ):
+        return False
+    if reading.role(line) in ("skip", "framing") or WINNER.search(text) or _TALK.search(_strip_references(text)):
+        return False
+    if about_others(text) or not _DOES.search(text) or re.search(r"(?:^|\s)[a-z]\s[a-z]\s|\(\d+\)$", text):
+        return False
+    measured = [c for c in text_claims(text) if c.number.decimals > 0 or c.number.unit == "%"]
+    return not measured and not (FINDING.search(text) and reading.role(line) == "evaluation")
+
+
+_FLOAT: Final = re.compile(r"^(?:Tables?|Figures?|Fig\.)\s[\w.]+\s(?=(?:var|compar|remov|replac|chang|add)[a-z]*s\s)")
+
+
+def _strip_references(text: str) -> str:
+    return re.sub(r"\s?\((?:see )?(?:Tables?|Figs?\.?|Figures?|Sections?|Appendix|Eqs?\.)[^()]*\)", "", text)
+
+
+def _context_blocks(reading: Reading, experiment: Experiment) -> set[int]:
+    """The experiment's blocks, what stands directly under their ancestors, and setup blocks beside them."""
+    wanted = set(experiment.blocks)
+    tops = {reading.blocks[b].path[:1] for b in experiment.blocks if reading.blocks[b].path}
+    ancestors = {s for b in experiment.blocks for s in reading.blocks[b].path}
+    own = {reading.blocks[b].section for b in experiment.blocks}
+    for block in reading.blocks:
+        inside = block.path[:1] in tops
+        top = reading.document.sections[block.path[0]].title if block.path else ""
+        if (
+            block.role == "setup"
+            and role_of_title(top) == "setup"
+            and re.search(r"experiment|set-?up|setting|implementation|protocol|evaluation", top, re.IGNORECASE)
+        ):  # a section on the setup of all experiments
+            wanted.add(block.order)
+        plain_top = block.section in ancestors and block.section not in own
+        same_section = block.section in own and block.role == reading.blocks[experiment.blocks[0]].role
+        first_of_section = same_section and block.title == (reading.section_title(block.order) or "")
+        if inside and (block.role == "setup" or plain_top or first_of_section):
+            wanted.add(block.order)
+    return wanted
+
+
+def _generic_top(reading: Reading, experiment: Experiment) -> bool:
+    """Is the experiment one of several under a heading such as `Experiments`, so that the setup there is its own too?
+
+    Under a heading with a subject (`DNS tunnel classification`) a setup passage may be about that subject only.
+    """
+    for block in experiment.blocks:
+        path = reading.blocks[block].path
+        title = reading.document.sections[path[0]].title if path else ""
+        if re.search(r"experiment|evaluation|result|empirical|simulation|numerical|appendi", title, re.IGNORECASE):
+            return True
+    return False
+
+
+def _top_title(reading: Reading, line: Line) -> str:
+    path = reading.blocks[line.block].path
+    return reading.document.sections[path[0]].title if path else ""
+
+
+def _query(reading: Reading, experiment: Experiment, plan: Plan) -> str:
+    words = [metric.name for metric in plan.metrics]
+    words += [value for axis in plan.axes for value in (axis.name, *axis.values)]
+    words += [value for pair in plan.fixed for value in pair]
+    words += [plan.data or "", *(reading.blocks[b].title for b in experiment.blocks)]
+    if experiment.table is not None:
+        words.append(caption_text(reading, experiment.table.table))
+    return " ".join(words)
+
+
+def method_lines(context: Context, experiment: Experiment, plan: Plan, probe: Draft) -> list[MethodLine]:
+    """Sentences on how to do it: from the experiment's own blocks and setup first, then from anywhere by retrieval."""
+    reading = context.reading
+    stated = context.stated
+    near = _context_blocks(reading, experiment)
+    ranked = context.lookup.search(_query(reading, experiment, plan), 60)
+    score = {line.order: value for value, line in ranked}
+    top = ranked[0][0] if ranked else 1.0
+    generic = _generic_top(reading, experiment)
+    sections = {reading.blocks[block].section for block in experiment.blocks}
+    candidates: list[tuple[float, Line]] = []
+    for line in reading.lines:
+        own = line.block in experiment.blocks
+        close = line.block in near
+        beside = reading.blocks[line.block].section in sections and close
+        worth = score.get(line.order, 0.0) / top
+        if not close and reading.role(line) == "evaluation":
+            continue  # that is how another experiment is done
+        # retrieved from elsewhere, a sentence must match at least half as well as the best one
+        common = close and role_of_title(_top_title(reading, line)) == "setup"
+        least = 0.0 if own or beside or common or (close and generic) else 0.3 if close else 0.5
+        if worth >= least and _is_method(reading, line, stated):
+            candidates.append((2.0 * own + 1.0 * close + worth, line))
+    candidates.sort(key=lambda item: (-item[0], item[1].order))
+    chosen = _adapted(candidates, probe)
+    if not chosen:  # nothing near: what the method sections say about the things that are compared
+        wide = [
+            (worth, line) for worth, line in ranked
+            if reading.role(line) in ("method", "setup") and _is_method(reading, line, stated)
+        ]  # fmt: skip
+        wide = [(worth, line) for worth, line in wide if worth >= 0.5 * wide[0][0] and worth >= 0.15 * top]
+        chosen = _adapted(wide[:6], probe)
+    return sorted(chosen)
+
+
+def _adapted(candidates: Sequence[tuple[float, Line]], probe: Draft) -> list[MethodLine]:
+    """The best candidates as instructions, without those that give the answer away, up to the limits."""
+    chosen: list[MethodLine] = []
+    length = 0
+    for _, line in candidates:
+        text = adapt_sentence(line.text)
+        if text is None or states_answer(text, probe) or length + len(text) > _MAX_METHOD_CHARACTERS:
+            continue
+        chosen.append(MethodLine(line, text))
+        length += len(text)
+        if len(chosen) == _MAX_METHOD_SENTENCES:
+            break
+    return chosen
+
+
+def settings_for(
+    context: Context, experiment: Experiment, plan: Plan, method: Sequence[MethodLine]
+) -> tuple[Hyperparameter, ...]:
+    """Settings from the method sentences, then from what re-querying the paper for settings brings up."""
+    reading = context.reading
+    stated = context.stated
+    varying = frozenset(
+        re.sub(r"s$", "", name.lower())
+        for name in (
+            *(a.name for a in (*plan.axes, *plan.sweeps)),
+            *_symbols_of(plan),
+            *plan.attributes,
+            *(n for n, _ in plan.fixed),
+        )
+    )
+    claimed = frozenset(n.text for claim in plan.claims for n in find_numbers(claim.text))
+    lines = [item.line for item in method]
+    near = _context_blocks(reading, experiment)
+    if not _generic_top(reading, experiment):
+        setups = {b for b in near if reading.blocks[b].path and role_of_title(
+            reading.document.sections[reading.blocks[b].path[0]].title) == "setup"}  # fmt: skip
+        near = setups | set(experiment.blocks)
+    lines += [line for line in reading.lines if line.block in near and line.order not in stated]
+    own = frozenset(line.order for line in lines if line.block in near)
+    for question in ("random seeds repetitions averaged over runs", "learning rate batch size epochs optimizer",
+                     "hyper-parameter is set to", "default value threshold regularization"):  # fmt: skip
+        query = f"{question} {_query(reading, experiment, plan)}"
+        for _, line in context.lookup.search(query, 12):
+            if _is_common_setup(reading, line, experiment) and line.order not in stated and not about_others(line.text):
+                lines.append(line)
+    usable = [
+        line for line in dict.fromkeys(lines)
+        if _is_method(reading, line, stated) or (reading.role(line) == "setup" and not _only_results(line))
+    ]  # fmt: skip
+    found = list(find_settings(reading, usable, varying, claimed, own))
+    methods = [value for axis in plan.axes if axis.kind == "method" for value in axis.values]
+    methods += [value for name, value in plan.fixed if "method" in name.lower() or "model" in name.lower()]
+    for table in context.settings_tables:
+        found += settings_of_table(table, methods)
+    names: dict[str, Hyperparameter] = {}
+    for setting in found:
+        names.setdefault(setting.name.lower(), setting)
+    return tuple(names.values())
+
+
+def _symbols_of(plan: Plan) -> list[str]:
+    """The symbol in an axis name: `n` of `training points n`."""
+    lasts = [axis.name.split()[-1] for axis in plan.axes if len(axis.name.split()) > 1]
+    return [last for last in lasts if len(last) <= 2]
+
+
+def _is_common_setup(reading: Reading, line: Line, experiment: Experiment) -> bool:
+    """A setup passage or an appendix, and not one that stands inside another experiment's section."""
+    block = reading.blocks[line.block]
+    tops = {reading.blocks[b].path[:1] for b in experiment.blocks}
+    if not block.path or block.path[:1] in tops:
+        return reading.role(line) == "setup"
+    top = reading.document.sections[block.path[0]]
+    if top.kind is SectionKind.APPENDIX:
+        return reading.role(line) in ("setup", "method")
+    return role_of_title(top.title) == "setup"
+
+
+def _only_results(line: Line) -> bool:
+    return bool(WINNER.search(line.text)) and bool(find_numbers(line.text))
