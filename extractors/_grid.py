@@ -10,24 +10,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Final
 
+from extractors._columns import ColumnPlacer, Span
 from extractors._layer import Word
 from extractors._quantity import parse_quantity
-from extractors._rows import Chunk, Row, cluster_rows, join_chunks, row_pitch, split_chunks
+from extractors._rows import Chunk, Row, cluster_rows, join_chunks, split_chunks
 from extractors._rules import Rule
 
 __all__ = ["Grid", "GridCell", "build_grid"]
-
-_FULL_ROW: Final = 0.85
-"""A body row with this share of the chunks of a full one takes part in finding the columns."""
-_WIDER: Final = 0.6
-"""Points of off-centre that one more column under a spanner is worth: without it every spanner would cover one."""
-
-
-_Choice = tuple[float, tuple[tuple[int, int], ...]]
-"""Total off-centre in points, and the chosen (first, last) columns."""
 
 
 @dataclass(slots=True)
@@ -61,13 +51,6 @@ class Grid:
             old = table[cell.row][cell.column]
             table[cell.row][cell.column] = f"{old} {cell.text}" if old else cell.text
         return table
-
-
-@dataclass(slots=True)
-class _Span:
-    chunk: Chunk
-    first: int
-    last: int
 
 
 def build_grid(words: Sequence[Word], full: Sequence[Rule], partial: Sequence[Rule]) -> Grid | None:
@@ -113,139 +96,10 @@ class _Builder:
 
     def __init__(self, rows: list[Row], partial: list[Rule], left: float, right: float) -> None:
         self._rows = rows
-        self._partial = partial
-        self._left, self._right = left, right
-        body = [row for row in rows if row.band > rows[0].band] or rows
-        counts = sorted(len(row.chunks) for row in body)
-        self._fullest = counts[int(0.85 * (len(counts) - 1) + 0.5)]
-        self._columns = self._find_columns(body)
-        self._pitch = row_pitch(rows, self._fullest)
+        self._placer = ColumnPlacer(rows, partial, left, right)
+        self._columns = self._placer.columns
+        self._pitch = self._placer.pitch
         self._table: list[dict[int, GridCell]] = []
-
-    # --- columns
-
-    def _find_columns(self, body: list[Row]) -> list[list[float]]:
-        pieces = sorted(
-            [chunk.x0, chunk.x1]
-            for row in body
-            if self._fullest <= 1 or len(row.chunks) >= max(2, _FULL_ROW * self._fullest)
-            for chunk in row.chunks
-        )
-        columns: list[list[float]] = []
-        for x0, x1 in pieces:
-            if columns and x0 < columns[-1][1] + 0.3:
-                columns[-1][1] = max(columns[-1][1], x1)
-            else:
-                columns.append([x0, x1])
-        for row in self._rows:
-            for chunk in row.chunks:
-                self._fit_column(columns, chunk, alone=len(row.chunks) == 1)
-        return columns
-
-    @staticmethod
-    def _fit_column(columns: list[list[float]], chunk: Chunk, *, alone: bool) -> None:
-        """A sparse row may open a column that no full row uses, or widen one up to its neighbours."""
-        touched = [i for i, (x0, x1) in enumerate(columns) if chunk.x1 > x0 - 1 and chunk.x0 < x1 + 1]
-        if not touched:
-            columns.append([chunk.x0, chunk.x1])
-            columns.sort()
-        elif len(touched) == 1 and not alone:
-            index = touched[0]
-            column = columns[index]
-            low = columns[index - 1][1] + 0.5 if index else float("-inf")
-            high = columns[index + 1][0] - 0.5 if index + 1 < len(columns) else float("inf")
-            column[0] = min(column[0], max(chunk.x0, low))
-            column[1] = max(column[1], min(chunk.x1, high))
-
-    def _under(self, chunk: Chunk) -> list[int]:
-        """Columns that the chunk overlaps; the nearest one when it overlaps none."""
-        over = [i for i, (x0, x1) in enumerate(self._columns) if min(chunk.x1, x1) - max(chunk.x0, x0) > 0.8]
-        return over or [min(range(len(self._columns)), key=lambda i: abs(sum(self._columns[i]) / 2 - chunk.middle))]
-
-    # --- one row
-
-    def _place(self, row: Row, *, header: bool) -> tuple[dict[int, list[Chunk]], list[_Span]]:
-        """Chunks of a row by column, and those that span several."""
-        cells: dict[int, list[Chunk]] = {}
-        spans: list[_Span] = []
-        loose: list[Chunk] = []
-        for chunk in row.chunks:
-            under = self._under(chunk)
-            ruled = self._by_rule(row, chunk) if header or len(under) > 1 else None
-            if ruled is not None:
-                spans.append(ruled)
-                continue
-            if len(row.chunks) == 1 and not header and self._is_group_title(row, chunk, under):
-                under = [0]
-            if len(under) > 1:
-                loose.append(chunk)
-            else:
-                cells.setdefault(under[0], []).append(chunk)
-        if not loose:
-            return cells, spans
-        if len(row.chunks) == 1 and not header:
-            cells.setdefault(0, []).append(loose[0])
-            return cells, spans
-        return cells, spans + self._by_centre(row, loose, cells, spans)
-
-    def _is_group_title(self, row: Row, chunk: Chunk, under: list[int]) -> bool:
-        """A lone centred line in a band of its own: the title of the rows below."""
-        if under[0] == 0 or len(self._columns) <= 2 or sum(other.band == row.band for other in self._rows) > 1:
-            return False
-        middle = (self._columns[0][0] + self._columns[-1][1]) / 2
-        return abs(chunk.middle - middle) < 0.04 * (self._right - self._left)
-
-    def _by_rule(self, row: Row, chunk: Chunk) -> _Span | None:
-        for rule in self._partial:
-            if not 0 < rule.y - row.baseline < 1.1 * self._pitch:
-                continue
-            if abs(rule.x0 + rule.x1 - 2 * chunk.middle) >= 0.3 * rule.width:
-                continue
-            if min(rule.x1, chunk.x1) - max(rule.x0, chunk.x0) <= 0.8 * (chunk.x1 - chunk.x0):
-                continue
-            covered = [
-                i for i, (x0, x1) in enumerate(self._columns) if min(x1, rule.x1) - max(x0, rule.x0) > 0.5 * (x1 - x0)
-            ]
-            sharing = sum(min(rule.x1, other.x1) - max(rule.x0, other.x0) > 5 for other in row.chunks)
-            if len(covered) > 1 and sharing == 1:
-                return _Span(chunk, covered[0], covered[-1])
-            return None
-        return None
-
-    def _by_centre(
-        self, row: Row, loose: list[Chunk], cells: dict[int, list[Chunk]], spans: list[_Span]
-    ) -> list[_Span]:
-        direct = [_Span(chunk, self._under(chunk)[0], self._under(chunk)[-1]) for chunk in loose]
-        if len(row.chunks) >= 0.6 * len(self._columns):
-            return direct
-        used = set(cells) | {i for span in spans for i in range(span.first, span.last + 1)}
-        return self._centre(loose, [i for i in range(len(self._columns)) if i not in used]) or direct
-
-    def _centre(self, chunks: list[Chunk], free: list[int]) -> list[_Span]:
-        """Disjoint contiguous ranges of the free columns, from left to right, with the least total off-centre."""
-        columns = self._columns
-
-        @cache
-        def best(index: int, start: int) -> _Choice:
-            if index == len(chunks):
-                return 0.0, ()
-            chunk = chunks[index]
-            winner: _Choice = (float("inf"), ())
-            for first in range(start, len(free)):
-                for last in range(first, len(free)):
-                    if free[last] - free[first] != last - first:
-                        break
-                    x0, x1 = columns[free[first]][0], columns[free[last]][1]
-                    cost = abs((x0 + x1) / 2 - chunk.middle) - _WIDER * (last - first)
-                    if chunk.x0 < x0 - 6 or chunk.x1 > x1 + 6:
-                        cost += 40
-                    rest, tail = best(index + 1, last + 1)
-                    if cost + rest < winner[0]:
-                        winner = (cost + rest, ((free[first], free[last]), *tail))
-            return winner
-
-        _, ranges = best(0, 0)
-        return [_Span(chunk, *pair) for chunk, pair in zip(chunks, ranges, strict=False)]
 
     # --- bands
 
@@ -269,9 +123,9 @@ class _Builder:
     def _header(self, rows: list[Row]) -> None:
         """Wrapped lines of one header merge; spanners make levels."""
         count = len(self._columns)
-        placed = [self._place(row, header=True) for row in rows]
+        placed = [self._placer.place(row, header=True) for row in rows]
         leaves: list[list[Chunk]] = [[] for _ in range(count)]
-        spans: list[_Span] = []
+        spans: list[Span] = []
         for cells, found in placed:
             spans.extend(found)
             for column, chunks in cells.items():
@@ -292,7 +146,7 @@ class _Builder:
 
     def _implied_spanners(
         self, row: Row, cells: dict[int, list[Chunk]], leaves: list[list[Chunk]], lowest: float
-    ) -> list[_Span]:
+    ) -> list[Span]:
         """A spanner without a rule: columns beside it have a leaf on the lowest line and nothing above."""
         candidates = [
             chunks[0] for column, chunks in sorted(cells.items())
@@ -307,7 +161,7 @@ class _Builder:
         if not candidates or len(free) <= len(candidates):
             return []
         spans = []
-        for span in self._centre(candidates, free):
+        for span in self._placer.centre(candidates, free):
             if span.last > span.first and any(chunk is not span.chunk for chunk in leaves[span.first]):
                 spans.append(span)
                 for chunks in leaves:
@@ -316,7 +170,7 @@ class _Builder:
 
     @staticmethod
     def _header_column(
-        column: int, chunks: list[Chunk], spans: list[_Span], levels: list[int],
+        column: int, chunks: list[Chunk], spans: list[Span], levels: list[int],
         lines: list[dict[int, GridCell]], lowest: float,
     ) -> None:  # fmt: skip
         parts: dict[int, list[Chunk]] = {}
@@ -341,12 +195,12 @@ class _Builder:
         return all(len(rows) <= 6 and sum(self._has_value(row) for row in rows) <= 1 for rows in body)
 
     def _has_value(self, row: Row) -> bool:
-        return any(chunk.numeric and self._under(chunk)[0] > 0 for chunk in row.chunks)
+        return any(chunk.numeric and self._placer.under(chunk)[0] > 0 for chunk in row.chunks)
 
     def _one_row(self, rows: list[Row]) -> None:
         line: dict[int, GridCell] = {}
         for row in rows:
-            cells, spans = self._place(row, header=False)
+            cells, spans = self._placer.place(row, header=False)
             for column, chunks in cells.items():
                 _add(line, GridCell(0, column, chunks))
             for span in spans:
@@ -362,7 +216,7 @@ class _Builder:
         lines: list[dict[int, GridCell]] = []
         floating: list[tuple[float, dict[int, list[Chunk]]]] = []
         for index, row in enumerate(rows):
-            cells, spans = self._place(row, header=False)
+            cells, spans = self._placer.place(row, header=False)
             line = {column: GridCell(0, column, chunks) for column, chunks in cells.items()}
             for span in spans:
                 _add(line, GridCell(0, span.first, [span.chunk], 1, span.last - span.first + 1))
@@ -403,7 +257,7 @@ class _Builder:
         if not around:
             return False
         distances = [abs(rows[index].baseline - rows[k].baseline) for k in around]
-        filled = [len({self._under(chunk)[0] for chunk in rows[k].chunks}) for k in (index, *around)]
+        filled = [len({self._placer.under(chunk)[0] for chunk in rows[k].chunks}) for k in (index, *around)]
         fewer = filled[0] <= 0.5 * max(filled[1:])
         close = 0.78 * self._pitch
         if min(distances) >= close or not fewer:

@@ -299,8 +299,15 @@ def read_layer(sheet: pymupdf.Page, number: int) -> PageText:
             words = reader.words(line["spans"], away if slanted is False else 0, size)
             if not words:
                 continue
-            target = page.lines if away == turn and not slanted else page.vertical
-            target.append(TextLine(number, index, words))
+            text_line = TextLine(number, index, words)
+            if away == turn and not slanted:
+                page.lines.append(text_line)
+                continue
+            if not slanted and away:  # its words were put upright one after the other; its box goes back to the page
+                upright = size if away == 180 else size[::-1]
+                text_line.box = rotate_box(text_line.box, *upright, 360 - away)
+            text_line.box = rotate_box(text_line.box, *size, turn)
+            page.vertical.append(text_line)
     _drop_pale(sheet, page, reader)
     page.hidden = [
         HiddenText(page=number, box=box, reason=reason, text=text) for reason, text, box in reader.hidden

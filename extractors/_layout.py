@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from extractors._layer import PageText, TextLine
+from extractors._rules import Rule
 
 __all__ = ["Column", "PageLayout", "body_size", "column_count", "find_furniture", "page_layout", "reorder"]
 
@@ -49,6 +50,8 @@ class PageLayout:
     def column_of(self, line: TextLine) -> int:
         """Index of the column in which the line's middle lies (nearest one)."""
         middle = (line.x0 + line.x1) / 2
+        if line.width > 1.15 * max(column.right - column.left for column in self.columns):
+            return 0  # set across the columns: a wide abstract
         return min(
             range(len(self.columns)),
             key=lambda i: (not self.columns[i].left - 6 <= middle <= self.columns[i].right + 6,
@@ -68,21 +71,30 @@ def body_size(pages: Sequence[PageText]) -> float:
 def column_count(page: PageText, body: float) -> int:
     """0 without text, 2 when many lines stand in either half and few cross the middle, else 1.
 
-    Lines of body size decide where there are at least ten of them; labels of a wide figure do not.
+    Asked of all lines (pages of references are set smaller) and of those of body size alone (labels of a wide figure do
+    not count then); either may say two.
     """
     lines = [line for line in page.lines if len(line.text) > 12]
-    running = [line for line in lines if abs(line.size - body) < 0.6]
-    lines = running if len(running) >= 10 else lines
     if not lines:
         return 1 if page.lines else 0
+    running = [line for line in lines if abs(line.size - body) < 0.6]
+    if _has_two_columns(lines, page, least=6):
+        return 2
+    # A page that is mostly floats: three lines of prose in the emptier column are enough when none crosses the middle.
+    return 2 if len(running) >= 10 and _has_two_columns(running, page, least=3) else 1
+
+
+def _has_two_columns(lines: Sequence[TextLine], page: PageText, *, least: int) -> bool:
     left, right = min(line.x0 for line in lines), max(line.x1 for line in lines)
     # Titles and wide floats are centred on the sheet; a lone narrow column is not.
     middle = page.width / 2 if left < 0.4 * page.width and right > 0.6 * page.width else (left + right) / 2
     in_left = [line for line in lines if line.x1 < middle + 6 and line.width > 0.2 * (right - left)]
     in_right = [line for line in lines if line.x0 > middle - 6 and line.width > 0.2 * (right - left)]
     crossing = sum(line.x0 < middle - 12 and line.x1 > middle + 12 for line in lines)
+    if least < 6 and crossing > 1:
+        return False
     halves = min(len(in_left), len(in_right))
-    return 2 if halves >= 6 and halves > 0.25 * crossing and len(in_left) + len(in_right) > 0.8 * crossing else 1
+    return halves >= least and halves > 0.25 * crossing and len(in_left) + len(in_right) > 0.8 * crossing
 
 
 def page_layout(page: PageText, size: float) -> PageLayout:
@@ -153,27 +165,59 @@ def _outermost(line: TextLine, page: PageText) -> bool:
     return not any(other.baseline > line.baseline + 2 for other in page.lines)
 
 
-def find_furniture(pages: Sequence[PageText]) -> set[int]:
-    """Ids of lines that are no content: repeated heads and feet, page numbers, conference notices, line numbers."""
+def find_furniture(pages: Sequence[PageText], rules: Sequence[Sequence[Rule]]) -> set[int]:
+    """Ids of lines that are no content: repeated heads and feet, page numbers, conference notices, line numbers.
+
+    Args:
+        pages: the text of every page.
+        rules: horizontal lines of every page, same order.
+    """
     places: Counter[tuple[str, int]] = Counter()
     for page in pages:
         for key in {_key(line) for line in page.lines if _at_edge(line, page)}:
             places[key] += 1
     furniture: set[int] = set()
-    for page in pages:
+    for page, page_rules in zip(pages, rules, strict=True):
         furniture |= _line_numbers(page)
+        often = 3 if len(pages) > 4 else 2
+        repeated = [line for line in page.lines if _at_edge(line, page) and places[_key(line)] >= often]
+        furniture |= {id(line) for line in repeated if _stands_off(line, repeated, page, page_rules)}
         for line in page.lines:
-            if not _at_edge(line, page):
-                continue
             text = line.text.strip()
-            repeated = places[_key(line)] >= (3 if len(pages) > 4 else 2)
-            if (
-                (repeated and (len(text) > 3 or _NUMBER.match(text)))
-                or (_NUMBER.match(text) and _outermost(line, page))
-                or (_NOTICE.match(text) and _outermost(line, page))
-            ):
+            if _at_edge(line, page) and _outermost(line, page) and (_NUMBER.match(text) or _NOTICE.match(text)):
                 furniture.add(id(line))
     return furniture
+
+
+def _stands_off(line: TextLine, repeated: Sequence[TextLine], page: PageText, rules: Sequence[Rule]) -> bool:
+    """Is there white between the line and the text block?
+
+    Tables at the top of several pages repeat their heads too, but their next row follows at once (measured: 1.2 sizes;
+    running heads 2.0 and more), or there is a rule on both sides.
+    """
+    near = [
+        rule.y - line.baseline
+        for rule in rules
+        if abs(rule.y - line.baseline) < 2.4 * line.size and rule.x0 < line.x1 and rule.x1 > line.x0
+    ]
+    if near and min(near) < 0 < max(near):
+        return False
+    known = {id(other) for other in repeated}
+    top = line.baseline < page.height / 2
+    inner = [
+        abs(other.baseline - line.baseline)
+        for other in page.lines
+        if id(other) not in known
+        and (other.baseline > line.baseline + 2 if top else other.baseline < line.baseline - 2)
+    ]
+    beyond = [
+        other
+        for other in page.lines
+        if id(other) not in known
+        and (other.baseline < line.baseline + 2 if top else other.baseline > line.baseline - 2)
+    ]
+    outside = all(_NUMBER.match(other.text.strip()) for other in beyond)
+    return outside and (not inner or min(inner) > 1.6 * line.size)
 
 
 def _key(line: TextLine) -> tuple[str, int]:

@@ -201,12 +201,14 @@ class _Assembler:
         justified = self._layouts[flow.line.page].justified
         room = edges.right - last.line.x1 - 0.3 * size
         word = flow.line.words[0]
+        if flow.line.text[:1].islower():
+            return False
         return justified and ended and room > max(word.x1 - word.x0, 2 * size)
 
     def _resumes(self, last: Flow, flow: Flow) -> bool:
         """After a jump (column, page, float, displayed formula taken out) a sentence that was cut goes on."""
         text = last.line.text.rstrip()
-        if _END.search(text):
+        if re.search(r"[.?!][\"”’)\]]*$", text):
             return False
         return flow.line.text[:1].islower() or text.endswith("-") or not flow.line.words[0].bold
 

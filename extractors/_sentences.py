@@ -30,6 +30,11 @@ _ABBREVIATIONS: Final = frozenset({
 })  # fmt: skip
 # Words that end a sentence more often than they abbreviate something in it are left out on purpose: `etc`, `max`.
 _MAX_HEADING_WORDS: Final = 10
+_OPENS_A_SENTENCE: Final = re.compile(
+    r"(?:we|the|this|that|these|those|in|for|all|it|our|to|at|as|an?|here|there|following|with|on|by|each|every|both|if|"
+    r"when|while|since|finally|first|next|under|from|let|note|such|where)\b",
+    re.IGNORECASE,
+)
 
 
 def _is_abbreviation(before: str) -> bool:
@@ -74,8 +79,8 @@ def split_sentences(text: str) -> tuple[Sentence, ...]:
 def run_in_heading(text: str) -> str | None:
     """The bold phrase that opens a paragraph (`Results. We find ...`), without its full stop; None when there is none.
 
-    Typography is gone here, so the shape decides: at most ten words, a capital or digit first, no finite verb that
-    makes it a sentence of its own is looked for (a short first sentence does no harm as a heading).
+    Typography is gone here, so the shape decides: at most ten words, not opened by a word that opens sentences (`we`,
+    `the`, `in`), no equation, no reference to a float. `A Title in Capitals: We ...` counts too.
     """
     titled = re.match(
         r"((?:[A-Z][\w-]*|of|and|the|for|on|with)(?: (?:[A-Z][\w-]*|of|and|the|for|on|with)){1,5}): (?=[A-Z])", text
@@ -86,7 +91,7 @@ def run_in_heading(text: str) -> str | None:
     if len(sentences) < 2 or not sentences[0].text.endswith("."):
         return None
     heading = sentences[0].text[:-1].strip()
-    if re.search(r"\b(?:Table|Figure|Fig\.|Section)\s", heading):
+    if _OPENS_A_SENTENCE.match(heading) or re.search(r"\b(?:Table|Figure|Fig\.|Section)\s", heading):
         return None
     if not heading or len(heading.split()) > _MAX_HEADING_WORDS or re.search(r"[=<>]|\d\.\d", heading):
         return None

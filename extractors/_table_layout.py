@@ -108,13 +108,18 @@ def _stub_columns(table: Table, columns: int) -> tuple[int, ...]:
 
 
 def _heads(
-    covered: dict[tuple[int, int], tuple[int, int, str, bool]], rows: int, column: int, values_from: int
+    covered: dict[tuple[int, int], tuple[int, int, str, bool]], rows: int, column: int, values_from: int, fill: bool
 ) -> list[tuple[int, str]]:
+    """Header texts above a column, outermost first.
+
+    With `fill` the table does not say what its spanners span, so that the nearest text to the left reaches over an
+    empty header cell; never where it does say, because a lost header would become a wrong one.
+    """
     heads: list[tuple[int, str]] = []
     seen: set[tuple[int, int]] = set()
     for row in range(rows):
         origin_row, origin_column, text, _ = covered.get((row, column), (row, column, "", False))
-        if not text and row < rows - 1:  # an unmarked spanner: the nearest text to its left reaches over it
+        if fill and not text and row < rows - 1:
             for left in range(column - 1, values_from - 1, -1):
                 origin_row, origin_column, text, _ = covered.get((row, left), (row, left, "", False))
                 if text:
@@ -151,7 +156,7 @@ def layout_of(table: Table) -> Layout:
         stub = _stub_columns(table, columns)
         blocks = [range(columns)]
     label_heads = tuple(
-        " ".join(text for _, text in _heads(covered, table.header_rows, column, column)) for column in stub
+        " ".join(text for _, text in _heads(covered, table.header_rows, column, column, False)) for column in stub
     )
     values: list[ValueCell] = []
     for block in blocks:
@@ -178,7 +183,9 @@ def _block_values(
     group = ""
     values: list[ValueCell] = []
     first_value = value_columns[0] if value_columns else 0
-    heads = {column: _heads(covered, table.header_rows, column, first_value) for column in value_columns}
+    heads = {
+        column: _heads(covered, table.header_rows, column, first_value, not table.cells) for column in value_columns
+    }
     last: dict[int, str] = {}
     for row in range(table.header_rows, len(table.grid)):
         texts = {column: normalize(covered.get((row, column), (0, 0, "", False))[2]) for column in block}

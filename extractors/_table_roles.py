@@ -256,20 +256,34 @@ class Roles:
         names = Counter(self.known[key] for text in texts if (key := label_words(text)) in self.known)
         if names and names.most_common(1)[0][1] * 2 >= len(texts):
             return names.most_common(1)[0][0]
-        lasts = {text.split()[-1].lower() for text in texts if len(text.split()) > 1}
-        if len(lasts) == 1 and len(texts) > 1 and all(len(text.split()) > 1 for text in texts):
-            word = lasts.pop()
-            if word.isalpha():
-                return word
-        match = re.search(
-            r"(?:as a function of|var(?:ying|ious)|different|by|for each|across|versus|vs\.?|under)\s+(?:the\s)?"
-            r"([a-z][\w-]*(?: [a-z][\w-]*)?)(?= and|[.,;:(]|$| for| on| with)",
-            self.table.caption,
-        )
-        name = match[1] if match else "setting"
-        if name == "setting" and any(r > row for r in rows if r != self.metric_row):
-            return "group of settings"
-        return re.sub(r"s$", "", name) if name.endswith("s") and not name.endswith("ss") else name
+        name = _shared_word(texts) or _caption_axis(self.table.caption)
+        if name is not None:
+            return name
+        named = any(re.match(r"method|model|approach|variant|algorithm", h, re.I) for h in self.layout.label_heads)
+        if not named and all(re.match(r"[A-Z]\w*[A-Z]|[A-Z][a-z]+", text) for text in texts):
+            return "method"
+        return "group of settings" if any(r > row for r in rows if r != self.metric_row) else "setting"
+
+
+def _shared_word(texts: Sequence[str]) -> str | None:
+    """`noise`, for `Symmetric noise` and `Asymmetric noise`."""
+    if len(texts) < 2 or any(len(text.split()) < 2 for text in texts):
+        return None
+    lasts = {text.split()[-1].lower() for text in texts}
+    word = lasts.pop()
+    return word if not lasts and word.isalpha() else None
+
+
+def _caption_axis(caption: str) -> str | None:
+    """`noise rate`, for a caption that ends in `by noise rate`."""
+    match = re.search(
+        r"(?:as a function of|varying|by|for each|across|versus|vs\.?)\s+(?:the\s)?"
+        r"([a-z][\w-]*(?: [a-z][\w-]*)?)(?= and|[.,;:(]|$| for| on| with)",
+        caption,
+    )
+    if match is None:
+        return None
+    return re.sub(r"(?<!s)s$", "", match[1])
 
 
 _OF_AXIS: Final = re.compile(r"(.{3,40}?)\s(?:at|by|for|versus|vs\.?|against|with)\s(\S{1,20})$")

@@ -203,7 +203,7 @@ class _Parts:
 
 def _assemble(sha256: str, sheets: list[_Sheet], metadata: str | None, problems: list[Problem]) -> Document:
     pages = [sheet.text for sheet in sheets]
-    furniture = find_furniture(pages)
+    furniture = find_furniture(pages, [sheet.rules for sheet in sheets])
     for sheet in sheets:
         sheet.text.lines = [line for line in sheet.text.lines if id(line) not in furniture]
     body = body_size(pages)

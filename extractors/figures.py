@@ -137,26 +137,33 @@ def read_figures(
                 break
         if region is not None:
             used.append(region)
-        found.append(_figure(page, caption, region, span, vocabulary, body))
+        found.append(_figure(page, caption, region, span, vocabulary, body, [*barriers, *tables]))
     return found
 
 
 def _figure(
     page: PageText, caption: FoundCaption, region: Box | None, span: tuple[float, float], vocabulary: Vocabulary,
-    body: float,
+    body: float, barriers: Sequence[Box],
 ) -> tuple[Figure, list[TextLine]]:  # fmt: skip
     inside: list[TextLine] = []
     texts: list[str] = []
     if region is not None:
         own = {id(line) for line in caption.lines}
-        margin = 14.0  # tick and axis labels stand outside the drawn frame
-        near = Box(region.x0 - margin, region.y0 - margin, region.x1 + margin, region.y1 + margin)
+        margin = 14.0  # tick and axis labels stand outside the drawn frame, titles of panels further above it
+        below = max(region.y1 + margin, min(caption.box.y0, region.y1 + 2 * margin))
+        near = Box(region.x0 - margin, region.y0 - 2 * margin, region.x1 + margin, below)
+        sideways = {id(line) for line in page.vertical}
         for line in [*page.lines, *page.vertical]:
             x, y = (line.box.x0 + line.box.x1) / 2, (line.box.y0 + line.box.y1) / 2
-            if id(line) in own or not (near.x0 <= x <= near.x1 and near.y0 <= y <= near.y1):
+            reach = 22.0 if id(line) in sideways else 0.0  # the title of the y axis stands beyond its tick labels
+            if any(box.x0 <= x <= box.x1 and box.y0 <= y <= box.y1 for box in barriers):
+                continue
+            if id(line) in own or not (near.x0 - reach <= x <= near.x1 + reach and near.y0 <= y <= near.y1):
                 continue
             outside = not (region.x0 <= x <= region.x1 and region.y0 <= y <= region.y1)
-            if outside and (_is_prose(line, body, span[1] - span[0]) or line.size > body - 0.4):
+            between = region.y1 <= y <= caption.box.y0 and region.x0 <= x <= region.x1
+            running = not between and (abs(line.size - body) < 0.4 or (line.bold and line.size > body))
+            if outside and (_is_prose(line, body, span[1] - span[0]) or running or len(line.text) > 40):
                 continue
             inside.append(line)
             texts.append(squeeze(line.text))

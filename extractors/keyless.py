@@ -50,8 +50,9 @@ def draft_tasks(document: Document, *, max_tasks: int | None = None, reporter: R
     reading = Reading(document)
     found = find_takeaways(reading)
     problems = list(found.problems)
+    discussed = frozenset(block for e in found.experiments if e.table is not None for block in e.blocks)
     stated = frozenset(line.order for experiment in found.experiments for line in experiment.statements)
-    context = Context(reading, Index(reading), _definitions(reading), _settings_tables(document), stated)
+    context = Context(reading, Index(reading), _definitions(reading), _settings_tables(document), discussed, stated)
     reporter.start(_STAGE, len(found.experiments))
     drafts: list[Draft] = []
     for experiment in found.experiments:

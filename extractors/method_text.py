@@ -56,6 +56,8 @@ class Context(NamedTuple):
     names: dict[str, str]
     """Metric or abbreviation -> how the paper spells it out."""
     settings_tables: tuple[Table, ...]
+    discussed: frozenset[int]
+    """Blocks that refer to a result table: each is about that table's experiment."""
     stated: frozenset[int]
     """Indices of all result sentences: what states one experiment's result is no method of another."""
 
@@ -178,7 +180,7 @@ def method_lines(context: Context, experiment: Experiment, plan: Plan, probe: Dr
     near = _context_blocks(reading, experiment)
     ranked = context.lookup.search(_query(reading, experiment, plan), 60)
     score = {line.order: value for value, line in ranked}
-    top = ranked[0][0] if ranked else 1.0
+    top = next((value for value, line in ranked if line.order not in stated), 1.0)
     generic = _generic_top(reading, experiment)
     sections = {reading.blocks[block].section for block in experiment.blocks}
     candidates: list[tuple[float, Line]] = []
@@ -191,6 +193,8 @@ def method_lines(context: Context, experiment: Experiment, plan: Plan, probe: Dr
             continue  # that is how another experiment is done
         # retrieved from elsewhere, a sentence must match at least half as well as the best one
         common = close and role_of_title(_top_title(reading, line)) == "setup"
+        if not (own or common or generic) and line.block in context.discussed:
+            continue  # likewise: a setup passage under a heading with a subject that refers to another table
         least = 0.0 if own or beside or common or (close and generic) else 0.3 if close else 0.5
         if worth >= least and _is_method(reading, line, stated):
             candidates.append((2.0 * own + 1.0 * close + worth, line))
@@ -199,9 +203,11 @@ def method_lines(context: Context, experiment: Experiment, plan: Plan, probe: Dr
     if not chosen:  # nothing near: what the method sections say about the things that are compared
         wide = [
             (worth, line) for worth, line in ranked
-            if reading.role(line) in ("method", "setup") and _is_method(reading, line, stated)
+            if reading.role(line) in ("method", "setup")
+            and line.block not in context.discussed
+            and _is_method(reading, line, stated)
         ]  # fmt: skip
-        wide = [(worth, line) for worth, line in wide if worth >= 0.5 * wide[0][0] and worth >= 0.15 * top]
+        wide = [(worth, line) for worth, line in wide if worth >= 0.5 * wide[0][0] and worth >= 0.5 * top]
         chosen = _adapted(wide[:6], probe)
     return sorted(chosen)
 

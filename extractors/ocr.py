@@ -55,9 +55,10 @@ def text_quality(text: str) -> float:
     """How far a text layer can be read: 1 clean, 0 none.
 
     The share of characters that are real (assigned, not private-use, not a replacement or control character), times
-    the plausibility of its words: of the words of three and more Latin letters, at least 60 % have a vowel in a sound
-    text, and few in one whose codes are shifted by a font without a character map. Texts of fewer than 40 such words
-    are not judged by vowels; other scripts never are.
+    the plausibility of its words: of the words of three and more Latin letters, 75 % and more count as sound, 45 % and
+    fewer as none. Measured over 88 pages of seven papers: .89 to 1.0 have a vowel, the lowest quality was .81 (a page
+    of formulas); with letters shifted by three places, as a font without a character map gives them, .42 have one and
+    the quality is 0. Texts of fewer than 40 such words are not judged by vowels; other scripts never are.
     """
     dense = re.sub(r"\s", "", text)
     if not dense:
@@ -162,7 +163,7 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
 
 
 def _is_sideways(words: list[dict[str, str]]) -> bool:
-    """Tesseract reads text that runs upwards, but its lines are of no use then: most longer words are taller than wide."""
+    """Tesseract reads text that runs upwards, but its lines are of no use then: most words are taller than wide."""
     longer = [word for word in words if len(word["text"]) >= 4]
     return sum(int(word["height"]) > int(word["width"]) for word in longer) > 0.5 * max(1, len(longer))
 

@@ -19,6 +19,7 @@ __all__ = [
     "lower_first",
     "name_list",
     "slugify",
+    "unmarked",
 ]
 
 _SMALL: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -105,6 +106,11 @@ def lower_first(text: str) -> str:
     return text[:1].lower() + text[1:] if re.match(r"[A-Z][a-z]+\b(?![’'])", text) else text
 
 
+def unmarked(label: str) -> str:
+    """A label without the mark by which authors tell their own method: `CAW (ours)` -> `CAW`."""
+    return re.sub(r"\s*\((?:ours|our method|this work|proposed)\)\s*$", "", label, flags=re.IGNORECASE) or label
+
+
 def slugify(text: str) -> str:
     """Lower-case ASCII words joined by hyphens."""
     import unicodedata
@@ -140,8 +146,9 @@ def adapt_sentence(text: str) -> str | None:
     Args:
         text: one sentence, as printed.
     """
+    pointer = next((match for match in _CROSS_REFERENCE.finditer(text) if match.start() > 0), None)
     bare = re.sub(r"\s+", " ", _CROSS_REFERENCE.sub("", _CITATION.sub("", text))).strip()
-    if len(bare) < 0.7 * len(text) and len(bare.split()) < 8:
+    if pointer is not None and "(" not in pointer.group() and len(bare.split()) < 9:
         return None  # the reference was what it said
     text = re.sub(r"^(?:[•◦▪–-]\s*|\d{1,2}(?=[A-Z][a-z]|We\b))", "", bare)
     text = re.sub(r"(?<=[a-z)]\.)\d{1,2}\s(?=[A-Z])", " ", text)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal
 
-from extractors.prose import capitalise, clean_name, join_names, lower_first, name_list
+from extractors.prose import capitalise, clean_name, join_names, lower_first, name_list, unmarked
 from extractors.result_tables import Axis, Metric
 from extractors.variables import Plan
 from pipeline.task import NumericClaim
@@ -54,7 +54,10 @@ def _plural(name: str) -> str:
 def _axis_phrase(axis: Axis) -> str:
     if axis.kind == "number" and len(axis.values) > 2:
         return f"{clean_name(axis.name)} ({axis.values[0]} to {axis.values[-1]})"
-    values = name_list(axis.values, _plural(axis.name) if axis.name != "setting" else "settings", 3)
+    noun = _plural(axis.name) if axis.name != "setting" else "settings"
+    values = name_list([unmarked(value) for value in axis.values], noun, 3)
+    if axis.kind == "dataset":
+        return f"{noun} ({values})"
     return values if axis.name in ("setting", "group", "group of settings") else f"{clean_name(axis.name)} ({values})"
 
 
@@ -94,14 +97,11 @@ def compose_question(plan: Plan, names: Mapping[str, str], topic: str) -> str:
         return f"How {verb} {subject}{where} change as {clean_name(first.name)} varies from {low} to {high}{across}?"
     if first.kind == "dataset" and not re.match(r"train", first.name, re.IGNORECASE):
         values = name_list(first.values, _plural(first.name), 4)
-        ask = (
-            f"How well does {method} perform in terms of {metrics} on"
-            if method
-            else f"What {metrics} can be reached on"
-        )
-        return f"{ask} on {values}{tail}?"
+        if method:
+            return f"How well does {method} perform in terms of {metrics} on {values}{tail}?"
+        return f"What {metrics} can be reached on {values}{tail}?"
     noun = "settings" if first.name in ("setting", "group", "group of settings") else _plural(first.name)
-    values = name_list(first.values, noun, 4)
+    values = name_list([unmarked(value) for value in first.values], noun, 4)
     generic = first.name.lower() in (*_METHOD_NAMES, "setting", "group", "group of settings")
     if generic:
         return f"How do {values} compare in {metrics}{where}{tail}?"
@@ -178,7 +178,7 @@ def comparisons(plan: Plan) -> tuple[Comparison, ...]:
     stated precision are no claim and are left out.
     """
     found: list[Comparison] = []
-    if not plan.axes:
+    if not plan.axes or plan.axes[0].name == "statistic":
         return ()
     for metric in plan.metrics:
         for claims in _groups(plan, metric).values():
@@ -233,6 +233,8 @@ def _ranking(plan: Plan, metric: Metric, claims: list[NumericClaim]) -> str:
     if first is None or all(_value_of(claim, first.name) is None for claim in claims) or len(claims) == 1:
         return join_names([_shown(claim) for claim in claims])
     label = {claim.id: _value_of(claim, first.name) or "otherwise" for claim in claims}
+    if first.name == "statistic":
+        return join_names([f"{label[claim.id]} {_shown(claim)}" for claim in claims])
     if first.kind == "number":
         return ", ".join(f"{_shown(claim)} at {clean_name(first.name)} {label[claim.id]}" for claim in claims)
     ranked = ordered(claims, metric.direction)
@@ -297,4 +299,5 @@ def _with_attributes(plan: Plan, value: str, axis: str) -> str:
         f"{clean_name(n)} {m[value]}"
         for n, (of, m) in plan.attributes.items() if of == axis and m.get(value) and n != "group"
     ]  # fmt: skip
+    value = unmarked(value)
     return f"{value} ({', '.join(extra)})" if extra else value

@@ -85,7 +85,11 @@ _CHOICE: Final = re.compile(
 def _settings_in(text: str, own: bool) -> list[_Setting]:
     text = re.sub(r"(?<=\d), (?=000\b)", ",", text)  # typeset thousands: `260, 000`
     found: list[_Setting] = []
-    found += [_Setting(match["name"].lower(), match["value"]) for match in _NAME_VALUE.finditer(text)]
+    found += [
+        _Setting(match["name"].lower(), match["value"])
+        for match in _NAME_VALUE.finditer(text)
+        if not text[: match.start()].endswith("in ")  # `in steps of 0.1` is a grid, not a setting
+    ]
     for match in _VALUE_NAME.finditer(text):
         if not own and not re.match(r"seed|rep|run|trial|fold|.*epoch|restart", match["name"], re.IGNORECASE):
             continue  # `10 steps` or `50 samples` mean something only where they are said

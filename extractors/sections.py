@@ -252,7 +252,18 @@ def find_headings(lines: Sequence[TextLine], body: float) -> list[Heading]:
     run = max(_decimal_run(candidates), _roman_run(candidates), key=len)
     heads = _by_number(candidates, run, body) if len(run) >= 3 else _by_style(candidates, body)
     _set_kinds(heads)
+    if all(head.kind is not SectionKind.ABSTRACT for head in heads):
+        heads = _run_in_abstract(lines, heads) + heads
     return heads
+
+
+def _run_in_abstract(lines: Sequence[TextLine], heads: list[Heading]) -> list[Heading]:
+    """`Abstract—We present ...`: the heading is the first word of its paragraph."""
+    first = heads[0].order if heads else len(lines)
+    for order, line in enumerate(lines[:first]):
+        if re.match(r"abstract\s*[—–:.-]", line.text, re.IGNORECASE):
+            return [Heading([line], order, standalone=False, title="Abstract", kind=SectionKind.ABSTRACT)]
+    return []
 
 
 def _by_number(candidates: list[Heading], run: list[Heading], body: float) -> list[Heading]:

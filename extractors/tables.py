@@ -154,6 +154,7 @@ def _read_page(
         for frame in mine + [other for other in free if mine and _beside(caption, mine[0], other)]:
             if frame in free:
                 free.remove(frame)
+            frame = _grown(frame, rows, page)  # noqa: PLW2901
             box = frame.box
             partial = [
                 rule for rule in page.rules
@@ -170,6 +171,38 @@ def _read_page(
             if table is not None:
                 tables.append(table)
     return tables
+
+
+def _grown(frame: Frame, rows: Sequence[Row], page: TablePage) -> Frame:
+    """A frame with the header above its first rule and the rows under its last one, where those rules are missing.
+
+    Physics journals set neither a top nor a bottom rule: then the first band holds values instead of headers.
+    """
+    box = frame.box
+    taken = {id(word) for caption in page.captions for line in caption.lines for word in line.words}
+    inside = [(row.baseline, chunks) for row in rows if (chunks := _cells_between(row, box.x0, box.x1, taken))]
+    first = [chunks for baseline, chunks in inside if box.y0 < baseline < frame.rules[1].y]
+    numeric = [sum(chunk.numeric for chunk in chunks) >= 0.5 * len(chunks) for chunks in first]
+    rules = list(frame.rules)
+    if len(first) >= 2 and sum(numeric) > 0.5 * len(numeric):
+        edge = box.y0
+        for baseline, chunks in reversed(inside):
+            if baseline < edge and edge - baseline < 1.9 * chunks[0].size and len(chunks) >= 2:
+                edge = baseline - chunks[0].size
+        if edge < box.y0:
+            rules.insert(0, Rule(box.x0, box.x1, edge))
+    edge = box.y1
+    for baseline, chunks in inside:
+        values = sum(chunk.numeric for chunk in chunks)
+        if baseline > edge and baseline - edge < 1.9 * chunks[0].size and values >= max(2, 0.5 * len(chunks)):
+            edge = baseline + 0.4 * chunks[0].size
+    return Frame([*rules, Rule(box.x0, box.x1, edge)] if edge > box.y1 else rules)
+
+
+def _cells_between(row: Row, left: float, right: float, taken: set[int]) -> list[Chunk]:
+    """Pieces of a row between two edges; none when the row goes on beyond them or belongs to a caption."""
+    words = [word for word in row.words if left - 4 < word.middle < right + 4 and id(word) not in taken]
+    return split_chunks(words, row.baseline)
 
 
 def _beside(caption: FoundCaption, first: Frame, other: Frame) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -112,35 +113,57 @@ def _verified(reading: Reading, claim: NumericClaim, problems: list[Problem]) ->
 
 
 def _preferred(experiment: Experiment, problems: list[Problem]) -> tuple[ResultCell, ...]:
-    """All result cells, or of a large table those that the text speaks about."""
+    """All result cells, or of a large table those that the text speaks about.
+
+    Whole lines are kept, so that what is compared stays comparable: whole columns where at least two of them fit, else
+    one metric with as many of its rows as fit.
+    """
     assert experiment.table is not None
     cells = experiment.table.cells
     if len(cells) <= MAX_CLAIMS:
         return cells
     said = " ".join(line.text for line in [*experiment.statements, *experiment.mentions, *experiment.headlines]).lower()
-    by_column = max(sum(cell.column == column for cell in cells) for column in {cell.column for cell in cells})
-    across = by_column * 2 <= MAX_CLAIMS  # whole columns where two or more of them fit, else whole rows
-    worth: dict[int, list[float]] = {}
-    for cell in cells:
-        named = sum(value.lower() in said for _, value in cell.conditions if len(value) > 2)
-        score = 3.0 * (normalize(cell.text) in said and cell.quantity.decimals > 0) + named + 0.5 * cell.bold
-        score += 1.0 * (cell.metric.name.lower() in said)
-        worth.setdefault(cell.column if across else cell.row, []).append(score)
+    scores = [_mentioned(cell, said) for cell in cells]
+    by_column = Counter(cell.column for cell in cells)
+    if max(by_column.values()) * 2 <= MAX_CLAIMS:
+        chosen = _whole_lines([cell.column for cell in cells], scores)
+    else:
+        metrics = [cell.metric.name for cell in cells]
+        best = min(dict.fromkeys(metrics), key=lambda name: (-_mean(scores, metrics, name), metrics.index(name)))
+        rows = [cell.row if cell.metric.name == best else -1 for cell in cells]
+        chosen = _whole_lines(rows, scores)
+    left = len(cells) - len(chosen)
+    message = (
+        f"{left} of its {len(cells)} numbers left out: a task holds at most {MAX_CLAIMS} claims, those that the text "
+        "speaks about first"
+    )
+    where = f"{experiment.label} (page {experiment.table.table.page})"
+    problems.append(Problem(component="extract.claims", where=where, message=message, severity=Severity.INFO))
+    return tuple(cells[index] for index in chosen)
+
+
+def _mentioned(cell: ResultCell, said: str) -> float:
+    """How much the text speaks of a cell: its number weighs most, then its metric and its conditions."""
+    number = f"{cell.quantity.value:.{cell.quantity.decimals}f}"
+    score = 3.0 * (cell.quantity.decimals > 0 and number in said) + 1.0 * (cell.metric.name.lower() in said)
+    return score + sum(value.lower() in said for _, value in cell.conditions if len(value) > 2) + 0.5 * cell.bold
+
+
+def _mean(scores: Sequence[float], groups: Sequence[object], group: object) -> float:
+    own = [score for score, member in zip(scores, groups, strict=True) if member == group]
+    return sum(own) / len(own)
+
+
+def _whole_lines(lines: Sequence[int], scores: Sequence[float]) -> list[int]:
+    """Positions of the cells of the best lines that fit into `MAX_CLAIMS` together; line -1 is out."""
     kept: set[int] = set()
     room = MAX_CLAIMS
-    for line in sorted(worth, key=lambda line: (-sum(worth[line]) / len(worth[line]), line)):
-        if len(worth[line]) <= room:
+    for line in sorted(set(lines) - {-1}, key=lambda line: (-_mean(scores, lines, line), line)):
+        size = sum(member == line for member in lines)
+        if size <= room:
             kept.add(line)
-            room -= len(worth[line])
-    chosen = [index for index, cell in enumerate(cells) if (cell.column if across else cell.row) in kept]
-    chosen = chosen or list(range(MAX_CLAIMS))
-    left = len(cells) - len(chosen)
-    problems.append(
-        Problem(component="extract.claims", where=f"{experiment.label} (page {experiment.table.table.page})",
-                message=f"{left} of its {len(cells)} numbers left out: a task holds at most {MAX_CLAIMS} claims, those "
-                "that the text speaks about first", severity=Severity.INFO)
-    )  # fmt: skip
-    return tuple(cells[index] for index in chosen)
+            room -= size
+    return [index for index, line in enumerate(lines) if line in kept] or list(range(MAX_CLAIMS))
 
 
 _KIND_ORDER: Final = {"method": 0, "number": 1, "setting": 2, "dataset": 3}

@@ -118,7 +118,9 @@ def _fixed_words() -> Hashes:
 
 def _abstract(hashes: Hashes, is_name: NDArray[np.bool_]) -> Hashes:
     """Replace names by the distance to their previous occurrence (0 when farther than MAX_DISTANCE)."""
-    name = is_name & ~np.isin(hashes, _fixed_words())
+    fixed = _fixed_words()
+    place = np.minimum(np.searchsorted(fixed, hashes), len(fixed) - 1)
+    name = is_name & (fixed[place] != hashes)
     where = np.flatnonzero(name)
     order = where[np.argsort(hashes[where], kind="stable")]
     same = np.zeros(len(order), dtype=bool)
@@ -142,7 +144,8 @@ class View:
 KEPT: Final = View("kept", 8)
 ABSTRACTED: Final = View("abstracted", 12)
 
-_COMMENT: Final = re.compile(rb"(?:^|(?<=\s))#[^\n]*")
+_COMMENT: Final = re.compile(rb"#[^\n]*")
+"""From any `#` to the end of the line, on both sides alike: a literal prefix is searched ten times faster."""
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:

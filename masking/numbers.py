@@ -16,9 +16,9 @@ nothing, number with >= 3 digits and a decimal point  0.3    no
 
 **Data files.** A column of a thousand values holds any given three-digit number by chance. For each file with a match
 the numbers that stand in the same kind of context are counted; when more than `CHANCE` chance matches are expected
-(count x 2 forms x 10^-digits), the score drops to 0.5: reported, not blocking. Bare matches are reported only
-when fewer than 0.1 are expected among all numbers of the file, so a data file of more than 50 numbers needs a number of
-more than three digits to be mentioned at all.
+(count x 2 forms x 10^-digits: from 100 numbers on for three digits), the score drops to 0.5: reported, not blocking.
+Bare matches are reported only when fewer than 0.1 are expected among all numbers of the file, so a data file of more
+than 50 numbers needs a number of more than three digits to be mentioned at all.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class _Text:
         self.data = data
         self.kind = kind
         self.header: list[tuple[str, ...]] | None = None
-        self.alike: dict[tuple[str, bool, bool], int] = {}
+        self.alike: dict[tuple[object, ...], int] = {}
         first = data[: data.find(b"\n") + 1] if b"\n" in data else b""
         self.separator = next((mark for mark in (b"\t", b";", b",") if mark in first), None)
         if kind == "table" and self.separator is not None:
@@ -285,9 +285,10 @@ class NumberProbe:
         if score == 0:
             return None
         if score >= BLOCKING:
-            expected = self._alike(text, target, metric=metric, named=bool(named)) * 2 * 10.0**-digits
-            if expected > CHANCE:
-                score, beside = DEMOTED, f"{beside}; {expected:.1f} such matches are expected by chance in this file"
+            few = int(CHANCE / 2 * 10.0**digits)
+            if self._alike(text, target, few, metric=metric, named=bool(named)) > few:
+                score = DEMOTED
+                beside += f"; more than {few} numbers of this file stand like that, so one may match by chance"
         elif score < 0.4 and total * 2 * 10.0**-digits > BARE_CHANCE:
             return None
         claim = target.claim
@@ -297,14 +298,14 @@ class NumberProbe:
             digits >= 3 and b"." in match[0],
         )  # fmt: skip
 
-    def _alike(self, text: _Text, target: _Target, *, metric: bool, named: bool) -> int:
-        """How many numbers of the text stand in the same kind of context (counted up to 2000)."""
-        key = (target.claim.id, metric, named)
+    def _alike(self, text: _Text, target: _Target, enough: int, *, metric: bool, named: bool) -> int:
+        """How many numbers of the text stand in the same kind of context, counted to `enough` and one more."""
+        key = (target.metric, target.conditions if named else (), enough, metric)
         if key in text.alike:
             return text.alike[key]
         count = 0
-        for number, match in enumerate(_NUMBER.finditer(text.data)):
-            if number >= 2000:
+        for match in _NUMBER.finditer(text.data):
+            if count > enough:
                 break
             context = text.context(match.start(), match.end())
             same = not metric or _mentions(target.metric, context.around)

@@ -26,12 +26,15 @@ MIN_EXACT: Final = 32
 """Bytes below which equal content is no evidence (`__init__.py` with one line)."""
 COPY_SHARE: Final = 0.8
 """A text with this share of all fingerprints of a masked file is a copy, whatever else resembles it."""
+LIST_SHARE: Final = 0.95
+"""The same for settings and shell scripts. They are lists of values, and a sibling that differs in a data set's name is
+another experiment: in published repositories launchers of one family had 0.80 to 0.93 of each other."""
 OWN_SHARE: Final = 0.5
 """So is one with this share of the masked file's own fingerprints, those that no COMMON_FILES other files have.
 
 Experiments of one repository share their argument parsing and printing: in a worked example two sibling scripts had
 0.66 of each other and 0.45 of their own fingerprints, an old version of a third, reordered and with other names, 0.45
-and 0.55. Settings resemble each other by nature, so this rule is for code only."""
+and 0.55. This rule is not for settings and shell scripts."""
 COMMON_FILES: Final = 2
 CHUNK_SHARE: Final = 0.8
 """Share of one function's fingerprints that counts as a copy of it: helpers that were adapted fall below."""
@@ -46,6 +49,7 @@ COMPILED_NUMBER: Final = 0.5
 FUNCTION_SCORE: Final = 0.5
 """A function that occurs elsewhere (helpers that scripts share) is reported; a person decides."""
 
+_LISTS: Final = frozenset({".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".sh", ".bash"})
 _OWN: Final = "own:"
 _COPY: Final = "holds a copy"
 
@@ -67,9 +71,9 @@ def is_code(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in _CODE
 
 
-def is_settings(path: str) -> bool:
-    """Is the file a configuration, a list of settings that resembles its siblings by nature?"""
-    return PurePosixPath(path).suffix.lower() in {".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"}
+def is_list(path: str) -> bool:
+    """Is the file a list of settings or commands, which resembles its siblings by nature?"""
+    return PurePosixPath(path).suffix.lower() in _LISTS
 
 
 def text_kind(path: str) -> TextKind:
@@ -89,7 +93,7 @@ class Reference:
     @property
     def renamable(self) -> bool:
         """Is it also looked for with its names abstracted? A shell script is little else than names."""
-        return is_code(self.path) and PurePosixPath(self.path).suffix.lower() not in {".sh", ".bash"}
+        return is_code(self.path) and not is_list(self.path)
 
     @property
     def is_python(self) -> bool:
@@ -171,7 +175,7 @@ class Probe:
         whole, parts = _fingerprints(references)
         self._parts = parts
         common = Index(whole).common(background, copies=COPY_SHARE, files=COMMON_FILES)
-        code = {reference.path for reference in references if not is_settings(reference.path)}
+        code = {reference.path for reference in references if not is_list(reference.path)}
         own = [item.without(common, _OWN + item.name) for item in whole if item.name in code]
         self._index = Index([*whole, *(item for item in own if item is not None)])
         named = {reference.path: _names(reference) for reference in references if reference.is_python}
@@ -313,7 +317,7 @@ def _file_hit(unit: Unit, whole: Share, own: Share | None) -> LeakHit | None:
     """A hit on a whole masked file: a copy blocks, a resemblance from REPORT_SHARE on is reported."""
     names = "" if whole.view.name == "kept" else " with other names"
     detail = f"holds {whole.share:.0%} of the masked file {whole.name}{names}"
-    if whole.share >= COPY_SHARE:
+    if whole.share >= (LIST_SHARE if is_list(whole.name) else COPY_SHARE):
         score = whole.share
     elif own is not None and own.share >= OWN_SHARE:
         detail += f", {own.share:.0%} of what is its own"

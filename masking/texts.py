@@ -26,6 +26,8 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, Protocol
 
+import numpy as np
+
 from pipeline.schema import Problem, Severity
 
 __all__ = ["Budget", "Unit", "is_binary", "pdf_text", "read_units"]
@@ -105,7 +107,7 @@ def read_units(name: str, data: bytes, budget: Budget, *, where: str | None = No
         return
     if suffix == ".ipynb":
         yield from _notebook(where, data, budget)
-        yield from _encoded(name, where, data, budget, depth)
+        yield from _encoded(where, data, budget, depth)
         return
     reader = _reader(data)
     if reader is not None:
@@ -117,7 +119,7 @@ def read_units(name: str, data: bytes, budget: Budget, *, where: str | None = No
     elif not binary:
         if suffix in {".html", ".htm", ".svg", ".xml"}:
             yield Unit(where, PurePosixPath(name).stem + ".md", _markup_text(data), "text")
-        yield from _encoded(name, where, data, budget, depth)
+        yield from _encoded(where, data, budget, depth)
 
 
 def _utf16(data: bytes) -> bytes | None:
@@ -342,8 +344,10 @@ _READERS: Final[tuple[tuple[bytes, _Reader], ...]] = (
 # --- encoded blobs ---------------------------------------------------------------------------------------------------
 
 # 160 characters carry 120 bytes: less than a function of the size that a near-duplicate needs (30 tokens).
-_BASE64: Final = re.compile(rb"[A-Za-z0-9+/_-]{60,}(?:(?:\\n|[\s\"']{1,6})[A-Za-z0-9+/_-]{20,})*={0,2}")
-_HEX: Final = re.compile(rb"(?:[0-9a-fA-F]{2}){80,}")
+_BASE64: Final = re.compile(
+    rb"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{60,}(?:(?:\\n|[\s\"']{1,6})[A-Za-z0-9+/_-]{20,})*={0,2}"
+)
+_HEX: Final = re.compile(rb"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){80,}")
 _MIN_ENCODED: Final = 160
 
 
@@ -366,7 +370,21 @@ def _worth_reading(data: bytes) -> bool:
     return printable >= 0.95 * len(head)
 
 
-def _encoded(name: str, where: str, data: bytes, budget: Budget, depth: int) -> Iterator[Unit]:
+_RUN: Final = 60
+_ENCODING: Final = np.zeros(256, dtype=bool)
+_ENCODING[np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-", dtype=np.uint8)] = True
+
+
+def _has_long_run(data: bytes) -> bool:
+    """Are there RUN encoding characters in a row? Rules most files out at 1 GB/s."""
+    gaps = np.flatnonzero(~_ENCODING[np.frombuffer(data, dtype=np.uint8)])
+    edges = np.concatenate(([-1], gaps, [len(data)]))
+    return bool((np.diff(edges) > _RUN).any())
+
+
+def _encoded(where: str, data: bytes, budget: Budget, depth: int) -> Iterator[Unit]:
+    if not _has_long_run(data):
+        return
     for kind, pattern in (("hex", _HEX), ("base64", _BASE64)):
         for match in pattern.finditer(data):
             if len(match[0]) < _MIN_ENCODED:

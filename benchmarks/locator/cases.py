@@ -102,7 +102,9 @@ def load(cases: Path, repositories: Path) -> Benchmark:
 
 def _case(row: dict[str, Any]) -> Case:
     query = TaskQuery(question=row["question"], method=row["method"], expected=row["expected_outcome"])
-    spans = tuple((item["file"], item["start"], item["end"]) for item in row.get("requirements", ()) if item.get("file"))
+    spans = tuple(
+        (item["file"], item["start"], item["end"]) for item in row.get("requirements", ()) if item.get("file")
+    )
     return Case(str(row["paper_id"]), int(row["task_index"]), query, frozenset(row["sources"]), spans)
 
 

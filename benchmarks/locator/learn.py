@@ -2,7 +2,8 @@
 
     python -m benchmarks.locator.learn --cases CASES.jsonl --repositories DIR
 
-The output replaces the numbers of `pipeline/locator/weights.py` and the coefficients of `pipeline/locator/confidence.py`.
+The output replaces the numbers of `pipeline/locator/weights.py` and the coefficients of
+`pipeline/locator/confidence.py`.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def main() -> None:
     own, foreign = supports(benchmark, tables)
     count = Counter(paper for paper, _, _ in own)
     right = np.array([[getattr(support, name) for name in SHARES] for _, support, _ in own])
-    beta, _ = fit_logistic(right, np.array([float(good) for *_, good in own]), np.array([1 / count[p] for p, *_ in own]))
+    beta, _ = fit_logistic(
+        right, np.array([float(good) for *_, good in own]), np.array([1 / count[p] for p, *_ in own])
+    )
     print("COEFFICIENTS", dict(zip([*SHARES, "bias"], np.round(beta, 2).tolist(), strict=True)))
     both = np.concatenate([right, np.array([[getattr(support, name) for name in SHARES] for _, support in foreign])])
     labels = np.array([1.0] * len(own) + [0.0] * len(foreign))

@@ -107,7 +107,9 @@ def decision_figures(benchmark: Benchmark, tables: dict[str, dict[str, Signal]])
         share = np.array([1 / len(train)] * len(train) + [1 / len(other)] * len(other))
         _, belongs = fit_logistic(np.concatenate([matrix(train), matrix(other)]), labels, share)
         _, right = fit_logistic(
-            matrix(train), np.array([float(row[2]) for row in train]), np.array([1 / share_own[row[0]] for row in train])
+            matrix(train),
+            np.array([float(row[2]) for row in train]),
+            np.array([1 / share_own[row[0]] for row in train]),
         )
         test = [row for row in own if row[0] == paper]
         strange = [row for row in foreign if row[0] == paper]
@@ -153,7 +155,9 @@ def main() -> None:
     shipped = [rank(benchmark.indexes[case.paper], QueryWords.of(case.query)) for case in cases]
     seconds = (time.perf_counter() - start) / len(cases)
     paths = [[ranking.index.facts[place].path for place in ranking.order] for ranking in shipped]
-    rows.append(("all signals, shipped", benchmark.macro([score(p, c.sources) for p, c in zip(paths, cases, strict=True)])))
+    rows.append(
+        ("all signals, shipped", benchmark.macro([score(p, c.sources) for p, c in zip(paths, cases, strict=True)]))
+    )
     bare = Features.of(benchmark, documents=False)
     rows.append(("without README and documentation, out of fold", macro(leave_papers_out(bare)[1])))
     if not arguments.no_ablations:

@@ -1,8 +1,8 @@
 """Which files belong together to answer one task: an entry point, what runs it, what it is configured by, its steps.
 
-A chain grows from one file of the ranking (its seed). A wrapper leads to what it runs, a configuration to what loads it,
-a library to a runnable file that imports it. Nothing else is taken in on rank alone: rank says "about the same thing",
-links say "part of the same run".
+A chain grows from one file of the ranking (its seed). A wrapper leads to what it runs, a configuration to what loads
+it, a library to a runnable file that imports it. Nothing else is taken in on rank alone: rank says "about the same
+thing", links say "part of the same run".
 """
 
 from __future__ import annotations

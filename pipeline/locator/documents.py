@@ -92,6 +92,10 @@ def _heading(lines: list[str], number: int, rst_levels: list[str]) -> tuple[int,
         above = lines[number - 1].strip()
         if above.startswith(("|", "-", "*", "`", "#")) or len(above) > 100:
             return 0, "", 0
+        if (
+            not rst_levels
+        ):  # Markdown knows two underlines; in reStructuredText the order of use decides, as a rule the same
+            rst_levels.extend("=-")
         if underline.group(1) not in rst_levels:
             rst_levels.append(underline.group(1))
         return rst_levels.index(underline.group(1)) + 1, above, number - 1

@@ -1,4 +1,4 @@
-"""What one file says about itself, independent of any task: words, chunks, definitions, imports, commands, references."""
+"""What one file says about itself: words, chunks, definitions, imports, commands, references. No task is known here."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ _TRAINS = re.compile(r"\.backward\(|optimizer\.step|\.fit\(|loss\b|\.train\(|lax
 _EVALUATES = re.compile(
     r"\bno_grad|accuracy|\.eval\(|evaluate|metric|roc_auc|\bauroc\b|perplexity|\bppl\b|f1_score|\bmse\b|precision", re.I
 )
+_COMMAND = re.compile(r"\s*(?:\$\s*)?(?:\w+=\S+\s+)*(?:python|bash|torchrun)\d?\s|\s*--")
 _CHUNK_LINES = 60
 
 
@@ -161,10 +162,9 @@ def _embedded_commands(unit: CodeUnit) -> list[Invocation]:
         body = docstring.splitlines()
         first = next((number for number, text in enumerate(unit.code.splitlines(), 1) if body[0][:40] in text), 1)
         keep = [
-            line if (re.match(r"\s*(?:\$\s*)?(?:\w+=\S+\s+)*(?:python|bash|torchrun)\d?\s", line) or line.lstrip().startswith("--")
-                     or (number and body[number - 1].rstrip().endswith("\\"))) else ""
+            line if _COMMAND.match(line) or (number and body[number - 1].rstrip().endswith("\\")) else ""
             for number, line in enumerate(body)
-        ]  # fmt: skip
+        ]
         for item in parse_shell("\n".join(keep)):
             found.append(Invocation(item.argv, first + item.line - 1, item.directory, item.environment))
     return found

@@ -149,7 +149,7 @@ def _bundles(kept: list[FileFacts], links: Links, path_words: list[list[str]]) -
 
 def _can_matter(facts: FileFacts, used: set[str]) -> bool:
     """JSON and the like count only where code, shell or a document names them: most of them are data."""
-    if facts.file.kind == "document" or not facts.words and facts.path.endswith("__init__.py"):
+    if facts.file.kind == "document" or (not facts.words and facts.path.endswith("__init__.py")):
         return False
     suffix = posixpath.splitext(facts.path)[1].lstrip(".").lower()
     if facts.file.kind == "config":

@@ -1,4 +1,4 @@
-"""What of a snapshot can be part of a chain: code, notebooks, shell, configuration; what is vendored, generated or data.
+"""What of a snapshot can be part of a chain: code, shell, configuration; and what is vendored, generated or data.
 
 Nothing here is fatal: what cannot be read is left out and reported as a `Problem`.
 """

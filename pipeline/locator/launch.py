@@ -34,6 +34,7 @@ _MODULES: Final = {
     "pytest": ("pytest",),
     "jupyter": ("jupyter",),
 }
+_SHELLS: Final = {"bash", "sh", "zsh", "source", ".", "sbatch", "qsub", "dash"}
 _LAUNCH_MODULES: Final = {
     "torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch", "deepspeed.launcher.runner",
     "jupyter", "nbconvert", "papermill", "pytest", "kernprof", "cProfile", "coverage",
@@ -63,39 +64,41 @@ def is_placeholder(word: str) -> bool:
 
 def normalise(argv: tuple[str, ...]) -> Launch | None:
     """The launch behind `argv`; None when it does not run a script or module (`pip install`, `python -c`)."""
-    words = list(argv)
-    for _ in range(8):  # launchers nest (`nohup srun uv run torchrun`), never deeper
-        if not words:
-            return None
-        head = words[0]
-        if head in _PREFIXES:
-            words = words[1 + _PREFIXES[head] :]
-            words = _drop_options(words)
-        elif head in _RUNNERS and "run" in words[:3]:
-            words = _drop_options(words[words.index("run") + 1 :])
-        else:
-            break
+    words = _without_launchers(list(argv))
     if not words:
         return None
     head, rest = words[0], words[1:]
     if _PYTHON.match(head):
         return _python(rest)
+    if head == "accelerate":
+        return _python(["-m", *_MODULES[head], *rest[1:]]) if rest[:1] == ["launch"] else None
     if head in _MODULES:
-        if head == "accelerate":
-            if rest[:1] != ["launch"]:
-                return None
-            rest = rest[1:]
         return _python(["-m", *_MODULES[head], *rest])
-    if head in {"bash", "sh", "zsh", "source", ".", "sbatch", "qsub", "dash"}:
-        while rest and rest[0].startswith("-"):
-            rest = rest[1:]
-        if rest and not rest[0].startswith(("~", "/")) and re.search(r"\.(?:sh|bash|slurm|sbatch)$", rest[0]):
-            return Launch(("bash", *rest), rest[0], False, tuple(rest[1:]))
-        return None
     if head.endswith(".py") and "/" in head:
-        return _python([head, *rest])
-    if head.endswith((".sh", ".bash")) and "/" in head:
-        return Launch(("bash", *words), head, False, tuple(rest))
+        return _python(words)
+    return _shell_script(words)
+
+
+def _without_launchers(words: list[str]) -> list[str]:
+    for _ in range(8):  # launchers nest (`nohup srun uv run torchrun`), never deeper
+        if words and words[0] in _PREFIXES:
+            words = _drop_options(words[1 + _PREFIXES[words[0]] :])
+        elif words and words[0] in _RUNNERS and "run" in words[:3]:
+            words = _drop_options(words[words.index("run") + 1 :])
+        else:
+            break
+    return words
+
+
+def _shell_script(words: list[str]) -> Launch | None:
+    if words[0] in _SHELLS:
+        words = words[1:]
+        while words and words[0].startswith("-"):
+            words = words[1:]
+    elif "/" not in words[0]:
+        return None
+    if words and not words[0].startswith(("~", "/")) and re.search(r"\.(?:sh|bash|slurm|sbatch)$", words[0]):
+        return Launch(("bash", *words), words[0], False, tuple(words[1:]))
     return None
 
 

@@ -1,4 +1,4 @@
-"""BM25 over token lists (bm25s, the `lucene` variant of the score), scaled so that the best document of a query has 1."""
+"""BM25 over token lists (bm25s, `lucene` variant), scaled so that the best document of a query has 1."""
 
 from __future__ import annotations
 

@@ -54,6 +54,8 @@ class Links:
     sections: list[tuple[DocumentSection, frozenset[str], frozenset[str]]]
     """(section, files it names, files its commands run)."""
     commands: list[KnownCommand]
+    behind: list[frozenset[str]] = field(default_factory=list)
+    """For each section, files that it does not name but that a wrapper named by it runs."""
     commanded: dict[str, set[str]] = field(default_factory=dict)
     """Script -> configurations that a stated command of it names."""
     mentions: list[tuple[str, frozenset[str]]] = field(default_factory=list)
@@ -73,7 +75,7 @@ class PathResolver:
         return path in self._paths
 
     def find(self, reference: str, directory: str = "") -> list[str]:
-        """Paths that `reference`, written in `directory`, may mean; exact places first, then suffixes, then unique names."""
+        """Paths that `reference`, written in `directory`, may mean: exact places, else suffixes, else rare names."""
         found: list[str] = []
         for spelled in _alternatives(reference.strip("\"'`()<>,;:")):
             found += self._find(spelled, directory)
@@ -128,7 +130,16 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
             )
         links.runs[item.path] = (runs if item.file.kind != "python" else set()) - {item.path}
     for section in sections:
-        links.sections.append(_section(section, resolver, modules, links.commands, recipes, links.runs))
+        links.sections.append(_section(section, resolver, modules, links.commands, recipes))
+        named = links.sections[-1][1]
+        links.behind.append(
+            frozenset(
+                path
+                for wrapper in named
+                for path in links.runs.get(wrapper, ())
+                if path not in named and len(links.runs[wrapper]) <= _WRAPPED
+            )
+        )
         links.mentions += _mentions(section, resolver, links.runs)
     for command in links.commands:
         for word in command.launch.arguments:
@@ -156,7 +167,9 @@ def _configs(item: FileFacts, resolver: PathResolver, here: str) -> set[str]:
         return set()
     found: set[str] = set()
     for reference in item.references:
-        if reference.endswith(_CONFIG_ENDINGS) and "/" in reference or reference.endswith((".yaml", ".yml", ".toml", ".gin")):
+        if (reference.endswith(_CONFIG_ENDINGS) and "/" in reference) or reference.endswith(
+            (".yaml", ".yml", ".toml", ".gin")
+        ):
             found.update(resolver.find(reference, here))
     for name in item.hydra:
         found.update(resolver.find(name, here))
@@ -191,7 +204,6 @@ def _section(
     modules: ModuleMap,
     commands: list[KnownCommand],
     recipes: dict[str, dict[str, tuple[Invocation, ...]]],
-    runs: dict[str, set[str]],
 ) -> tuple[DocumentSection, frozenset[str], frozenset[str]]:
     here = posixpath.dirname(section.path)
     named: set[str] = set()
@@ -211,8 +223,7 @@ def _section(
             if known is not None:
                 commands.append(known)
                 run.add(known.target)
-    behind = {path for wrapper in named | run for path in runs.get(wrapper, ()) if len(runs[wrapper]) <= _WRAPPED}
-    return section, frozenset(named | run | behind), frozenset(run | behind)
+    return section, frozenset(named | run), frozenset(run)
 
 
 def _known(
@@ -233,11 +244,9 @@ def _place(
 ) -> tuple[str, str] | None:
     """(file that is run, directory to run it in); None when the repository has no such file."""
     spelled = launch.target.replace(".", "/") if launch.module else launch.target
-    names = (f"{spelled}.py", f"{spelled}/__main__.py") if launch.module else (spelled,)
-    bases = []
-    for base in ("", here):
-        for moved in (changed, *_tails(changed)):
-            bases.append(posixpath.normpath(posixpath.join(base, moved)))
+    names = [f"{spelled}.py", f"{spelled}/__main__.py"] if launch.module else [spelled]
+    moves = (changed, *_tails(changed))
+    bases = [posixpath.normpath(posixpath.join(base, moved)) for base in ("", here) for moved in moves]
     for directory in bases:
         for name in names:
             path = posixpath.normpath(posixpath.join(directory, name))
@@ -245,8 +254,9 @@ def _place(
                 return path, directory
     if launch.module:
         found = modules.module(launch.target, posixpath.join(here, "_"))
-        if found and found.endswith((f"/{names[0]}", f"/{names[1]}")):
-            return found, found[: -len(names[0]) - 1] if found.endswith(names[0]) else found[: -len(names[1]) - 1]
+        for name in names if found else ():
+            if found and found.endswith(f"/{name}"):
+                return found, found[: -len(name) - 1]
         return None
     candidates = resolver.find(spelled, here)
     if not candidates:

@@ -104,6 +104,10 @@ def _chain(ranking: Ranking, plan: ChainPlan, words: QueryWords, right: float) -
         usage += [step for step in found.usage if step not in usage]
         problems += found.problems
         certainty = min(certainty, found.certainty)
+        for wrapper in found.wrappers:
+            if wrapper not in plan.members:
+                plan.members = {wrapper: "wrapper", **plan.members}
+                plan.because[wrapper] = f"states the command of {entry}"
     _add_commanded_configs(ranking, plan, usage)
     sources = [
         SourceScript(
@@ -171,20 +175,21 @@ def _not_found(ranking: Ranking, support: Support | None, belongs: float) -> Not
     ]
     if support is not None:
         searched.append(
-            f"of the task's names, {support.names_repository:.0%} occur in the repository and {support.names_chain:.0%} "
-            f"in the best candidate; of its words {support.words_repository:.0%} and {support.words_chain:.0%}"
+            f"of the task's names, {support.names_repository:.0%} occur in the repository and "
+            f"{support.names_chain:.0%} in the best candidate; of its words {support.words_repository:.0%} and "
+            f"{support.words_chain:.0%}"
         )
         if support.missing:
             searched.append(f"nowhere in the repository: {', '.join(support.missing[:12])}")
-    for number in ranking.order[:_SHOWN]:
-        searched.append(f"{index.facts[number].path} (score {ranking.scores[number]:.2f})")
+    best = ranking.order[:_SHOWN]
+    searched += [f"{index.facts[number].path} (score {ranking.scores[number]:.2f})" for number in best]
     if not index.size:
         reason = "the repository holds no readable code"
     elif support is None:
         reason = "no file of the repository can be run for this task"
     else:
         reason = (
-            f"the repository speaks too little of the task: probability {belongs:.2f} that it is the task's repository, "
+            f"the repository speaks too little of the task: probability {belongs:.2f} that it is the task's own, "
             f"at least {NOT_FOUND_BELOW} is needed"
         )
     return NotFound(reason=reason, searched=tuple(searched))

@@ -17,14 +17,20 @@ __all__ = ["static_signals"]
 
 Vector = npt.NDArray[np.float64]
 
-_ENTRY_DIRECTORIES = set(
-    "scripts script examples example experiments experiment tutorials tutorial notebooks notebook tools tool benchmark "
-    "benchmarks baselines demo demos bin projects recipes reproduce paper figures".split()
-)
-_VERBS = set(
-    "train test eval run main infer finetun gen demo predict benchmark sampl compar analysi analyz preproc pretrain "
-    "launch reproduc exp ablat plot exampl tutorial".split()
-)
+_ENTRY_DIRECTORIES = frozenset(
+    {
+        "scripts", "script", "examples", "example", "experiments", "experiment", "tutorials", "tutorial", "notebooks",
+        "notebook", "tools", "tool", "benchmark", "benchmarks", "baselines", "demo", "demos", "bin", "projects",
+        "recipes", "reproduce", "paper", "figures",
+    }
+)  # fmt: skip
+_VERBS = frozenset(
+    {
+        "train", "test", "eval", "run", "main", "infer", "finetun", "gen", "demo", "predict", "benchmark", "sampl",
+        "compar", "analysi", "analyz", "preproc", "pretrain", "launch", "reproduc", "exp", "ablat", "plot", "exampl",
+        "tutorial",
+    }
+)  # fmt: skip
 _TESTS = re.compile(
     r"(?:^|/)(?:tests?|testing|unit_tests|functional_tests)/|(?:^|/)test_[^/]*\.py$|_test\.py$|(?:^|/)conftest\.py$"
 )
@@ -42,6 +48,9 @@ def static_signals(facts: Sequence[FileFacts], links: Links) -> dict[str, Vector
     imported = _in_degree(links.imports, position, size)
     called = _in_degree(links.runs, position, size)
     named, documented = np.zeros(size), np.zeros(size)
+    for hidden in links.behind:  # documented through its wrapper
+        for path in hidden & position.keys():
+            named[position[path]] = documented[position[path]] = 1.0
     for _, mentions, runs in links.sections:
         for path in mentions & position.keys():
             named[position[path]] = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pipeline.locator.text import compact, identifiers, labels, tokens, words
 from pipeline.schema import Record
@@ -75,7 +76,7 @@ class QueryWords:
         names = words(text)
         # two words that a path writes as one: `spiral noise` and `spiral_noise`
         plain = re.findall(r"[A-Za-z0-9]+", text.lower())
-        names |= {left + right for left, right in zip(plain, plain[1:], strict=False)}
+        names |= {left + right for left, right in pairwise(plain)}
         return cls(
             all=tuple(dict.fromkeys(tokens(text))),
             question=tuple(dict.fromkeys(tokens(query.question))),

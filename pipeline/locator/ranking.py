@@ -77,5 +77,5 @@ def rank(
     final = np.zeros(index.size)
     for name, signal in table.items():
         final += signal.weight * values[name]
-    order = sorted(range(index.size), key=lambda number: (-round(final[number], 9), index.facts[number].path))
+    order = sorted(range(index.size), key=lambda number: (-round(float(final[number]), 9), index.facts[number].path))
     return Ranking(index, final, values, table, order)

@@ -1,8 +1,8 @@
 """Reading shell text (scripts, README blocks, Makefile recipes) into the commands it would run. Nothing is run.
 
-Understood: continuation lines, comments, prompts, `cd`, assignments, `export`, `${x:-default}`, arrays, `for` loops over
-words (expanded), `if`/`else` (both branches), `&&`, `;`, pipes and redirections (dropped). What stays unknown (`$1`,
-`$(date)`) is left in the argument, so that the reader of a command can see it: `Invocation.unresolved`.
+Understood: continuation lines, comments, prompts, `cd`, assignments, `export`, `${x:-default}`, arrays, `for` loops
+over words (expanded), `if`/`else` (both branches), `&&`, `;`, pipes and redirections (dropped). What stays unknown
+(`$1`, `$(date)`) is left in the argument, so that the reader of a command can see it: `Invocation.unresolved`.
 """
 
 from __future__ import annotations

@@ -47,15 +47,15 @@ def query_signals(index: RepositoryIndex, words: QueryWords, *, documents: bool 
 
 
 def _sections(index: RepositoryIndex, words: QueryWords) -> Vector:
-    """The best section of a document that names or runs the file; a section that names many files says little of each."""
+    """The best section of a document that names or runs the file; one that names many says little of each."""
     found = np.zeros(index.size)
     scores = scaled(index.sections.scores(words.all))
-    for (_, named, run), score in zip(index.links.sections, scores, strict=True):
+    for (_, named, run), behind, score in zip(index.links.sections, index.links.behind, scores, strict=True):
         members = [index.position[path] for path in named if path in index.position]
-        for path in named:
+        for path in sorted(named | behind):
             number = index.position.get(path)
             if number is not None:
-                value = score / (1 + math.log(len(members))) * (1.0 if path in run else 0.7)
+                value = score / (1 + math.log(max(len(members), 1))) * (1.0 if path in run else 0.7)
                 found[number] = max(found[number], value)
     return scaled(found)
 

@@ -16,17 +16,22 @@ _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _IDENTIFIER = re.compile(r"\b(?:\w*[a-z][A-Z]\w*|\w+_\w+|[A-Z]{2,}\w*)\b")
 _LABEL = re.compile(r"(?<![a-z])(tab(?:le|\.)?|fig(?:ure|\.)?)s?[\s_\-~.]*([a-z][._\-]?)?(\d{1,2})(?![\d.]*\d)", re.I)
 _STOP: Final = frozenset(
-    "a an and are as at be been being but by can could did do does each eg etc for from had has have how ie if in into "
-    "is it its may might more most must no not of on one or our should so some such than that the their them then there "
-    "these they this those through to under up use used uses using via was we were what when where whether which while "
-    "who will with within would you your self def import return none true false else elif cls args kwargs".split()
-)
+    {
+        "a", "an", "and", "are", "as", "at", "be", "been", "being", "but", "by", "can", "could", "did", "do", "does",
+        "each", "eg", "etc", "for", "from", "had", "has", "have", "how", "ie", "if", "in", "into", "is", "it", "its",
+        "may", "might", "more", "most", "must", "no", "not", "of", "on", "one", "or", "our", "should", "so", "some",
+        "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "through",
+        "to", "under", "up", "use", "used", "uses", "using", "via", "was", "we", "were", "what", "when", "where",
+        "whether", "which", "while", "who", "will", "with", "within", "would", "you", "your", "self", "def", "import",
+        "return", "none", "true", "false", "else", "elif", "cls", "args", "kwargs",
+    }
+)  # fmt: skip
 # Different words for one thing in research code; each pair occurs as directory name and as prose in many repositories.
 _ALIASES: Final = {
     "evaluat": "eval", "evaluator": "eval", "inferenc": "infer", "configur": "config", "cfg": "config",
     "generat": "gen", "visualiz": "plot", "visualis": "plot", "viz": "plot", "optimiz": "optim", "optimis": "optim",
-    "argument": "arg", "dataset": "data", "calculat": "comput", "figur": "fig", "experiment": "exp", "perplexity": "ppl",
-    "hyperparamet": "hparam", "parallel": "parallel", "pretrain": "pretrain", "tuning": "tun", "finetun": "finetun",
+    "argument": "arg", "dataset": "data", "calculat": "comput", "figur": "fig", "experiment": "exp",
+    "perplexity": "ppl", "hyperparamet": "hparam", "tuning": "tun",
 }  # fmt: skip
 _SUFFIXES: Final = (
     "izations", "ization", "ations", "ation", "ators", "ator", "ings", "ing", "ers", "ies", "ied", "ed", "er", "ors",
@@ -34,14 +39,18 @@ _SUFFIXES: Final = (
 )  # fmt: skip
 
 GENERIC: Final = frozenset(
-    "agent agents algorithm algorithms analysis base baseline baselines bench benchmark benchmarks bin classification "
-    "cli code common conf config configs core data dataset datasets demo demos detection docs environments envs eval "
-    "evaluate evaluation example examples exp experiment experiments generate generation graph helper helpers image "
-    "inference init language layers learning lib loss losses main memory method methods metrics misc model models "
-    "module modules notebook notebooks optimizers plot plotting project projects results run runs sampling script "
-    "scripts search segmentation setup source src task tasks test tests tool tools train trainer training tutorial "
-    "tutorials util utils".split()
-)
+    {
+        "agent", "agents", "algorithm", "algorithms", "analysis", "base", "baseline", "baselines", "bench", "benchmark",
+        "benchmarks", "bin", "classification", "cli", "code", "common", "conf", "config", "configs", "core", "data",
+        "dataset", "datasets", "demo", "demos", "detection", "docs", "environments", "envs", "eval", "evaluate",
+        "evaluation", "example", "examples", "exp", "experiment", "experiments", "generate", "generation", "graph",
+        "helper", "helpers", "image", "inference", "init", "language", "layers", "learning", "lib", "loss", "losses",
+        "main", "memory", "method", "methods", "metrics", "misc", "model", "models", "module", "modules", "notebook",
+        "notebooks", "optimizers", "plot", "plotting", "project", "projects", "results", "run", "runs", "sampling",
+        "script", "scripts", "search", "segmentation", "setup", "source", "src", "task", "tasks", "test", "tests",
+        "tool", "tools", "train", "trainer", "training", "tutorial", "tutorials", "util", "utils",
+    }
+)  # fmt: skip
 """Names that nearly every research repository has: they tell no experiment from another."""
 
 
@@ -88,7 +97,7 @@ def tokens(text: str) -> list[str]:
 
 
 def words(text: str) -> set[str]:
-    """The lower-case words of `text`, hyphenated ones whole, joined and in parts (`CIFAR-10`: cifar-10, cifar10, ...)."""
+    """The lower-case words of `text`, hyphenated ones whole, joined and in parts (`CIFAR-10`: cifar-10, cifar10)."""
     found: set[str] = set()
     for word in re.findall(r"[A-Za-z0-9_]+(?:[-./][A-Za-z0-9_]+)*", text):
         low = word.lower()

@@ -211,9 +211,7 @@ def _fill(
         if stated is None and named == present:
             continue
         flag = next(word for word in option.flags if word.startswith("-"))
-        if option.many:
-            current = [_set(words_, flag, named, option) for words_ in current]
-        elif len(named) == 1:
+        if option.many or len(named) == 1:
             current = [_set(words_, flag, named, option) for words_ in current]
         elif not compared and stated is None and len(named) <= 4:
             compared = True
@@ -227,9 +225,7 @@ def _fill(
     return [words_ for words_, _ in configured], notes, certainty
 
 
-def _without_placeholders(
-    arguments: tuple[str, ...], options: Sequence[Option]
-) -> tuple[tuple[str, ...], list[str]]:
+def _without_placeholders(arguments: tuple[str, ...], options: Sequence[Option]) -> tuple[tuple[str, ...], list[str]]:
     """Leave out optional flags whose value the reader would have to fill in: the program then takes its default."""
     values = effective(options, arguments)
     notes = []
@@ -273,7 +269,7 @@ def _configure(
         stated = values.get(option.name, option.default or "")
         if not stated.endswith((".yaml", ".yml", ".json", ".toml")) and not (option.required and "conf" in option.name):
             continue
-        if option.positional or option.name not in values and not option.required and not stated:
+        if option.positional or (option.name not in values and not option.required and not stated):
             continue
         directory = posixpath.dirname(stated)
         family = [

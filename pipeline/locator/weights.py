@@ -1,8 +1,9 @@
 """The weights of the ranking: all of them, in one place, each with the reason why it holds of repositories in general.
 
-The values are the maximum of a listwise softmax likelihood with an L2 penalty over published tasks, every paper counting
-the same; `benchmarks/locator/learn.py` finds them and prints this table. A signal may only push in the direction that its
-reason gives (`sign`). `FIXED` holds what the published tasks cannot teach, because hardly any of them shows the case.
+The values are the maximum of a listwise softmax likelihood with an L2 penalty over published tasks, every paper
+counting the same; `benchmarks/locator/learn.py` finds them and prints this table. A signal may only push in the
+direction that its reason gives (`sign`). `FIXED` holds what the published tasks cannot teach, because hardly any of
+them shows the case.
 """
 
 from __future__ import annotations
@@ -31,53 +32,161 @@ class Signal(NamedTuple):
 
 SIGNALS: Final[dict[str, Signal]] = {
     # --- the task against the file ---
-    "question": Signal(1.79, 1.81, 1, "its text matches the question", "An experiment's code speaks of what the experiment is about."),
-    "content": Signal(0.11, 0.13, 1, "its text matches the task", "Names of data sets, methods and metrics occur in the code that handles them."),
-    "bundle": Signal(0.44, 0.41, 1, "it, its configuration and its wrapper together match the task", "What an entry point does is often said beside it."),
-    "mention": Signal(0.22, 0.22, 1, "the line of the documentation that names it matches the task", "Tables and lists of scripts say what each is for."),
-    "path": Signal(0.73, 0.73, 1, "its path matches the task", "People name files and folders after experiment, method or data set."),
-    "path_question": Signal(1.02, 1.05, 1, "its path matches the question", "The question has the words that tell this experiment from its siblings."),
-    "chunk": Signal(0.47, 0.5, 1, "one of its functions matches the task", "In a long file one function may be the experiment."),
-    "section": Signal(1.2, 1.27, 1, "a documentation section that matches the task names it", "Documentation groups commands by experiment."),
-    "stem": Signal(0.73, 0.74, 1, "the task says its name", "A file named after a method or data set implements it."),
-    "directory": Signal(0.43, 0.39, 1, "the task names its directory", "Repositories with several projects keep each in a directory of its name."),
+    "question": Signal(
+        1.82, 1.82, 1, "its text matches the question", "An experiment's code speaks of what the experiment is about."
+    ),
+    "content": Signal(
+        0.2,
+        0.23,
+        1,
+        "its text matches the task",
+        "Names of data sets, methods and metrics occur in the code that handles them.",
+    ),
+    "bundle": Signal(
+        0.45,
+        0.43,
+        1,
+        "it, its configuration and its wrapper together match the task",
+        "What an entry point does is often said beside it.",
+    ),
+    "mention": Signal(
+        0.21,
+        0.11,
+        1,
+        "the line of the documentation that names it matches the task",
+        "Tables and lists of scripts say what each is for.",
+    ),
+    "path": Signal(
+        0.7, 0.7, 1, "its path matches the task", "People name files and folders after experiment, method or data set."
+    ),
+    "path_question": Signal(
+        1.02,
+        1.04,
+        1,
+        "its path matches the question",
+        "The question has the words that tell this experiment from its siblings.",
+    ),
+    "chunk": Signal(
+        0.43, 0.47, 1, "one of its functions matches the task", "In a long file one function may be the experiment."
+    ),
+    "section": Signal(
+        1.29,
+        1.35,
+        1,
+        "a documentation section that matches the task names it",
+        "Documentation groups commands by experiment.",
+    ),
+    "stem": Signal(0.67, 0.7, 1, "the task says its name", "A file named after a method or data set implements it."),
+    "directory": Signal(
+        0.4,
+        0.36,
+        1,
+        "the task names its directory",
+        "Repositories with several projects keep each in a directory of its name.",
+    ),
     # --- place and shape of the file ---
-    "main": Signal(0.34, 0.41, 1, "it has a main guard", "Files that are meant to be run say so."),
-    "cli": Signal(0.05, -0.1, 0, "it reads command-line options", "Entry points read options, but so do shared option modules."),
-    "runnable": Signal(0.62, 0.41, 1, "it can be run", "An answer comes from running something."),
-    "documented": Signal(0.52, 0.52, 1, "the documentation runs it", "Authors document how their results are made."),
-    "mentioned": Signal(0.76, 0.52, 1, "the documentation names it", "Files that matter to readers are named."),
-    "called": Signal(0, 0, 1, "a script of the repository runs it", "Wrappers exist for the runs that were really made."),
-    "verb": Signal(0.98, 0.91, 1, "its name says that it does something (train, evaluate, run)", "Entry points are named by verbs, libraries by nouns."),
-    "entry_directory": Signal(0.97, 0.67, 1, "it lies where runnable scripts lie", "scripts/, experiments/ and examples/ hold entry points."),
-    "top_level": Signal(0.45, 0.28, 1, "it lies at the top of the repository", "Small repositories keep entry points at the top."),
-    "depth": Signal(-1.03, -0.88, -1, "it lies deep in the tree", "Deep files are parts, not wholes."),
-    "imported": Signal(-0.62, -0.59, -1, "other files import it", "What is imported is a library."),
-    "shell": Signal(-0.17, -0.17, 0, "it is a shell script", "The Python file behind a wrapper is named more often than the wrapper."),
-    "wrapper": Signal(0, -0.03, 0, "it is a shell script that runs code of the repository", "As above; families of wrappers share their words."),
-    "notebook": Signal(-0.64, -0.77, 0, "it is a notebook", "Notebooks hold much prose and so match more words than they answer."),
-    "config": Signal(0.16, 0.06, 0, "it is a configuration", "Configurations are short, so that word counts misjudge them."),
-    "reads_results": Signal(-0, 0.01, 0, "it reads stored results and reports on them", "Some answers are read off the results of other runs."),
-    "computes": Signal(-0.4, -0.4, 0, "it trains or evaluates", "Libraries do, too: the entry point often only calls them."),
-    "length": Signal(-1.1, -1.07, 0, "it is long", "Long files match more words by chance."),
-    "tiny": Signal(-0.24, -0.22, -1, "it has fewer than eight lines", "There is nothing in it."),
-    "tests": Signal(-0.56, -0.55, -1, "it is a test", "Tests check code; they do not make results."),
-    "setup": Signal(-0.38, -0.35, -1, "it is for set-up or documentation", "Installing is not experimenting."),
-    "package_file": Signal(-0.21, -0.21, -1, "it is a package's __init__", "It only gathers names."),
+    "main": Signal(0.35, 0.4, 1, "it has a main guard", "Files that are meant to be run say so."),
+    "cli": Signal(
+        0.05, -0.12, 0, "it reads command-line options", "Entry points read options, but so do shared option modules."
+    ),
+    "runnable": Signal(0.56, 0.33, 1, "it can be run", "An answer comes from running something."),
+    "documented": Signal(0.59, 0.6, 1, "the documentation runs it", "Authors document how their results are made."),
+    "mentioned": Signal(0.77, 0.62, 1, "the documentation names it", "Files that matter to readers are named."),
+    "called": Signal(
+        0.6, 0.29, 1, "a script of the repository runs it", "Wrappers exist for the runs that were really made."
+    ),
+    "verb": Signal(
+        1.03,
+        0.95,
+        1,
+        "its name says that it does something (train, evaluate, run)",
+        "Entry points are named by verbs, libraries by nouns.",
+    ),
+    "entry_directory": Signal(
+        1.03, 0.76, 1, "it lies where runnable scripts lie", "scripts/, experiments/ and examples/ hold entry points."
+    ),
+    "top_level": Signal(
+        0.46, 0.28, 1, "it lies at the top of the repository", "Small repositories keep entry points at the top."
+    ),
+    "depth": Signal(-0.97, -0.82, -1, "it lies deep in the tree", "Deep files are parts, not wholes."),
+    "imported": Signal(-0.58, -0.56, -1, "other files import it", "What is imported is a library."),
+    "shell": Signal(
+        -0.3, -0.31, 0, "it is a shell script", "The Python file behind a wrapper is named more often than the wrapper."
+    ),
+    "wrapper": Signal(
+        -0.15,
+        -0.19,
+        0,
+        "it is a shell script that runs code of the repository",
+        "As above; families of wrappers share their words.",
+    ),
+    "notebook": Signal(
+        -0.8, -0.89, 0, "it is a notebook", "Notebooks hold much prose and so match more words than they answer."
+    ),
+    "config": Signal(
+        0.18, 0.08, 0, "it is a configuration", "Configurations are short, so that word counts misjudge them."
+    ),
+    "reads_results": Signal(
+        0.09,
+        0.06,
+        0,
+        "it reads stored results and reports on them",
+        "Some answers are read off the results of other runs.",
+    ),
+    "computes": Signal(
+        -0.38, -0.37, 0, "it trains or evaluates", "Libraries do, too: the entry point often only calls them."
+    ),
+    "length": Signal(-0.88, -0.87, 0, "it is long", "Long files match more words by chance."),
+    "tiny": Signal(-0.22, -0.2, -1, "it has fewer than eight lines", "There is nothing in it."),
+    "tests": Signal(-0.56, -0.54, -1, "it is a test", "Tests check code; they do not make results."),
+    "setup": Signal(-0.37, -0.37, -1, "it is for set-up or documentation", "Installing is not experimenting."),
+    "package_file": Signal(-0.19, -0.19, -1, "it is a package's __init__", "It only gathers names."),
     # --- links, from the first score of other files ---
-    "run_by": Signal(0, 0, 1, "a wrapper that matches the task runs it", "A wrapper for this experiment points to its entry point."),
-    "config_of": Signal(0, 1.07, 1, "a script that matches the task loads it", "An entry point's configuration is part of the experiment."),
-    "mentions_configs": Signal(0, 0, 1, "it loads a configuration that matches the task", "The setting named in the task may stand in a configuration."),
-    "sibling": Signal(0, 0.87, 1, "a runnable file beside it matches the task", "The steps of an experiment lie side by side."),
-    "same_section": Signal(0, 0.31, 1, "documented together with a file that matches the task", "Steps are documented together."),
-}  # fmt: skip
+    "run_by": Signal(
+        0,
+        0.64,
+        1,
+        "a wrapper that matches the task runs it",
+        "A wrapper for this experiment points to its entry point.",
+    ),
+    "config_of": Signal(
+        0,
+        1.03,
+        1,
+        "a script that matches the task loads it",
+        "An entry point's configuration is part of the experiment.",
+    ),
+    "mentions_configs": Signal(
+        0,
+        0,
+        1,
+        "it loads a configuration that matches the task",
+        "The setting named in the task may stand in a configuration.",
+    ),
+    "sibling": Signal(
+        0, 0.87, 1, "a runnable file beside it matches the task", "The steps of an experiment lie side by side."
+    ),
+    "same_section": Signal(
+        0, 0.32, 1, "documented together with a file that matches the task", "Steps are documented together."
+    ),
+}
 """All learnt signals."""
 
 LINK_SIGNALS: Final = ("run_by", "config_of", "mentions_configs", "sibling", "same_section")
 
 FIXED: Final[dict[str, Signal]] = {
-    "label": Signal(2.0, 2.0, 1, "it is said to make the table or figure of the task", "Authors note which table a script makes."),
-    "named": Signal(1.0, 1.0, 1, "the task writes its file name", "Nobody writes a file's name without meaning the file."),
-    "vendored": Signal(-2.0, -2.0, -1, "it was brought along from elsewhere or generated", "Other people's code is not this paper's experiment."),
-}  # fmt: skip
+    "label": Signal(
+        2.0, 2.0, 1, "it is said to make the table or figure of the task", "Authors note which table a script makes."
+    ),
+    "named": Signal(
+        1.0, 1.0, 1, "the task writes its file name", "Nobody writes a file's name without meaning the file."
+    ),
+    "vendored": Signal(
+        -2.0,
+        -2.0,
+        -1,
+        "it was brought along from elsewhere or generated",
+        "Other people's code is not this paper's experiment.",
+    ),
+}
 """Set by hand: 3 of 103 published tasks write a file name, none is answered by vendored code."""

@@ -16,7 +16,7 @@ import shutil
 import stat
 import struct
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from pipeline.errors import ExpbenchError, FailureKind
@@ -29,6 +29,9 @@ HEADER = struct.Struct(">cI")
 _FILE_HEAD = struct.Struct(">HQ")
 _LINK_HEAD = struct.Struct(">H")
 _CHUNK = 1 << 20
+# Of one name on Linux, and of what is left of 4096 below the output directory; escapes make names longer.
+_NAME_MAX = 255
+_PATH_MAX = 3000
 # A run that leaves more files behind has produced a cache, not results; 20 000 copy out in about 3 s here.
 _MAX_PRODUCED = 20_000
 # A run that leaves thousands of links says one thing with them: the first few name it.
@@ -140,6 +143,7 @@ class Collector:
         self.wanted: dict[bytes, str] = {}
         self._left_out = 0
         self._names: set[str] = set()
+        self._folders: set[str] = set()
         self._open: tuple[bytes, IO[bytes], Any] | None = None
         self._size = 0
 
@@ -163,7 +167,7 @@ class Collector:
                 "too_big": f"{entry['size']} bytes are over the disk limit: not copied out",
             }
             self._problem(path, texts.get(kind, f"cannot be read: {entry.get('note', kind)}"))
-        elif not _safe(path) or shown(path) in self._names:
+        elif not _safe(path) or self._clashes(shown(path)):
             self._problem(path, "unsafe or ambiguous name: not copied out")
         elif len(self.wanted) >= _MAX_PRODUCED or entry["size"] > self.budget:
             self._problem(path, "over the limit of files or bytes: not copied out", Severity.ERROR)
@@ -171,6 +175,7 @@ class Collector:
             self.budget -= int(entry["size"])
             self.wanted[path] = str(entry["sha256"])
             self._names.add(shown(path))
+            self._folders.update(str(parent) for parent in PurePosixPath(shown(path)).parents)
 
     def wishes(self) -> bytes:
         """The frames that ask for the wanted files."""
@@ -220,6 +225,14 @@ class Collector:
         patterns = [*self.keep, *(pattern[3:] for pattern in self.keep if pattern.startswith("**/"))]
         return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
+    def _clashes(self, name: str) -> bool:
+        r"""Would this name meet another one here, although they differ in the sandbox (`\xff` stands for two names)?"""
+        return (
+            name in self._names
+            or name in self._folders
+            or any(str(parent) in self._names for parent in PurePosixPath(name).parents)
+        )
+
     def _problem(self, path: bytes, message: str, severity: Severity = Severity.WARNING) -> None:
         if len(self.problems) >= _MAX_PROBLEMS:
             self._left_out += 1
@@ -229,4 +242,5 @@ class Collector:
 
 def _safe(path: bytes) -> bool:
     parts = path.split(b"/")
-    return b"\0" not in path and all(part not in {b"", b".", b".."} for part in parts)
+    fits = all(len(shown(part).encode()) <= _NAME_MAX for part in parts) and len(shown(path).encode()) <= _PATH_MAX
+    return fits and b"\0" not in path and all(part not in {b"", b".", b".."} for part in parts)

@@ -8,13 +8,14 @@ engine closes it, the program inside ends, and nothing stays behind.
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import socket
 import struct
 import time
 from collections.abc import Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from pipeline.errors import ExpbenchError, FailureKind
 
@@ -31,9 +32,13 @@ _API_TIMEOUT_S: Final = 120
 _REMOVAL_S: Final = 30.0
 
 
-def labels(owner: str) -> dict[str, str]:
-    """What everything of ours carries."""
-    return {"expbench": "1", "expbench.owner": owner}
+def labels(owner: str, kind: Literal["container", "image"] = "container") -> dict[str, str]:
+    """What everything of ours carries.
+
+    The kind is there because a container inherits its image's labels: what a person starts from one of our images by
+    hand is not ours to remove, although it carries the owner that built the image.
+    """
+    return {"expbench": "1", "expbench.owner": owner, "expbench.kind": kind}
 
 
 def unavailable(cause: str) -> ExpbenchError:
@@ -84,6 +89,7 @@ def connection() -> Iterator[DockerClient]:
     import docker
     from docker.errors import DockerException
 
+    _knock()
     try:
         client = docker.from_env(timeout=_API_TIMEOUT_S)
     except DockerException as error:
@@ -92,6 +98,18 @@ def connection() -> Iterator[DockerClient]:
         yield client
     finally:
         client.close()
+
+
+def _knock() -> None:
+    """Try a local engine's socket first: the library leaves its own open when nobody answers."""
+    address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if not address.startswith("unix://"):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(address.removeprefix("unix://"))
+        except OSError as error:
+            raise unavailable(f"no engine answers at {address} ({error.strerror})") from error
 
 
 def _reason(error: BaseException) -> str:

@@ -87,7 +87,7 @@ def install_settings() -> InstallSettings:
     if "find-links" in pip:
         environment["UV_FIND_LINKS"] = ",".join(pip["find-links"].split())
     for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS",
-                 "UV_INDEX_STRATEGY"):  # fmt: skip
+                 "UV_INDEX_STRATEGY", "UV_HTTP_RETRIES", "UV_HTTP_TIMEOUT"):  # fmt: skip
         if os.environ.get(name):
             environment[name] = os.environ[name]
     values = [environment.get(name, "") for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX",

@@ -25,6 +25,8 @@ __all__ = ["build_environment", "environment_directory", "interpreter"]
 
 _BUILD_S: Final = 3600.0
 _ATTEMPTS: Final = 3
+# Before the second attempt; doubled before the third
+_PAUSE_S: Final = 2.0
 # The scratch space of an install holds downloads and build directories; torch's wheels unpack to 5 GB.
 _SCRATCH_BYTES: Final = 16 << 30
 _REVISION: Final = 1
@@ -85,7 +87,7 @@ def build_environment(spec: BuildSpec, *, log: Path, owner: str, reporter: Repor
                 if not FAILURES[error.kind].retry or attempt == _ATTEMPTS:
                     raise
                 reporter.warn(f"attempt {attempt} of {_ATTEMPTS}: {error}")
-                time.sleep(2.0**attempt)
+                time.sleep(_PAUSE_S * attempt)
     reporter.end("environment", image.reference)
     return image
 

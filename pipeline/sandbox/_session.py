@@ -28,6 +28,7 @@ _MB = 1 << 20
 _GRACE_S = 60.0
 _SLOWEST_COPY = 20 * _MB
 _TAIL = 4096
+_DISK_WORDS = (b"[Errno 28]", b"No space left on device", b"[Errno 27]", b"File too large")
 
 
 class SupervisorGone(Exception):  # noqa: N818 - a state, named as what happened
@@ -265,6 +266,7 @@ class _Session:
             self._files[name] = (self.out / name).open("wb")
         data = payload[_INDEX.size :]
         self._files[name].write(data)
+        self._files[name].flush()  # a person may be following it
         self.tails[name] = (self.tails.get(name, b"") + data)[-_TAIL:]
 
     def close(self) -> None:
@@ -317,8 +319,9 @@ class _Session:
         elif record["exit_code"] != 0:
             failure = FailureKind.RUN_FAILED
             tail = self.tails.get(f"{index}.stderr", b"")
-            # A file that is made to size in one call fails without ever filling the disk: only its message tells.
-            if b"[Errno 28]" in tail or b"No space left on device" in tail:
+            # A file that is made to size in one call fails without ever filling the disk, one that hits the process
+            # sandbox's limit of file size likewise: only the message tells.
+            if any(words in tail for words in _DISK_WORDS):
                 failure = FailureKind.RUN_DISK_FULL
         return CommandResult(
             exit_code=record["exit_code"],

@@ -40,6 +40,8 @@ _SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/
 # Building the largest environment tried (torch, CPU) took 4 minutes; compiling a package from source can take 20.
 _BUILD_S: Final = 3600.0
 _ATTEMPTS: Final = 3
+# Before the second attempt; doubled before the third
+_PAUSE_S: Final = 2.0
 # dpkg and chown need these; there is no raw network, no device nodes, no tracing
 _BUILD_CAPABILITIES: Final = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]
 _INSIDE: Final = "/run/expbench"
@@ -108,6 +110,14 @@ def _configured(client: DockerClient, reference: str) -> BaseImage:
             "the engine does not have it",
             consequence="No environment can be built",
             next_step=f"Run `docker pull {reference}` or unset {_BASE_VARIABLE}",
+        )
+    if client.images.get(found).attrs["Config"].get("Volumes"):
+        raise ExpbenchError(
+            FailureKind.SANDBOX_UNAVAILABLE,
+            f"base image {reference} (from {_BASE_VARIABLE})",
+            "it declares volumes, which would be writable places without a limit in every run",
+            consequence="No environment is built on it",
+            next_step="Name an image without VOLUME instructions",
         )
     return BaseImage(reference=reference, digest=found, origin="configured")
 
@@ -194,7 +204,12 @@ def _import(client: DockerClient, root: Path, recipe: BaseRecipe, lines: list[st
     from docker.errors import APIError
 
     repository, _, tag = recipe.reference.rpartition(":")
-    changes = [f"ENV PATH={_SYSTEM_PATH}", "LABEL expbench=1", "LABEL expbench.base=debootstrap"]
+    changes = [
+        f"ENV PATH={_SYSTEM_PATH}",
+        "LABEL expbench=1",
+        "LABEL expbench.kind=image",
+        "LABEL expbench.base=debootstrap",
+    ]
     argv = ["tar", "--numeric-owner", "--sort=name", "--exclude=./dev/*", "-C", str(root), "-c", "."]
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as archive:
         assert archive.stdout is not None
@@ -271,7 +286,7 @@ def _build_with_retries(
             if not FAILURES[error.kind].retry or attempt == _ATTEMPTS:
                 raise
             reporter.warn(f"attempt {attempt} of {_ATTEMPTS}: {error}")
-            time.sleep(2.0**attempt)
+            time.sleep(_PAUSE_S * attempt)
     raise AssertionError("unreachable")
 
 
@@ -377,7 +392,7 @@ def _commit(
         "Entrypoint": [],
         "User": "1000:1000",
         "WorkingDir": "/work",
-        "Labels": labels(owner)
+        "Labels": labels(owner, "image")
         | {
             "expbench.spec": spec.digest,
             "expbench.base": base.digest,

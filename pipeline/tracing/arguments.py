@@ -1,7 +1,7 @@
 """The options that a script understands, read from its code: argparse, click and typer-free decorators, absl, sys.argv.
 
-Also Hugging Face style dataclasses are left to the hyper-parameter reader; this module answers "which flags may a command
-of this script carry, with which defaults and choices?".
+Also Hugging Face style dataclasses are left to the hyper-parameter reader; this module answers "which flags may a
+command of this script carry, with which defaults and choices?".
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Option:
     end: int
     """Lines of the parsed code."""
     kind: str = "argparse"
+    negated: bool = False
+    """A switch that sets False (`store_false`)."""
 
     @property
     def positional(self) -> bool:
@@ -130,6 +132,7 @@ def _make(node: ast.Call, flags: tuple[str, ...], keywords: dict[str, ast.expr],
         start=node.lineno,
         end=node.end_lineno or node.lineno,
         kind=kind,
+        negated=action[0] == "store_false",
     )
 
 
@@ -190,7 +193,8 @@ def effective(options: Sequence[Option], arguments: Sequence[str]) -> dict[str, 
         index += 1
         option = by_flag.get(flag) or _abbreviated(flag, by_flag)
         if option is not None and option.switch and not equals:
-            values[option.name] = "False" if "no-" in flag and option.default == "True" else "True"
+            off = option.negated or flag.startswith("--no-")
+            values[option.name] = "False" if off else "True"
         elif word.startswith("-") and not _number(word):
             taken = [attached] if equals else []
             while (
@@ -213,7 +217,7 @@ def effective(options: Sequence[Option], arguments: Sequence[str]) -> dict[str, 
 
 
 def _abbreviated(flag: str, by_flag: dict[str, Option]) -> Option | None:
-    """argparse accepts any unambiguous beginning of a long flag."""
+    """Argparse accepts any unambiguous beginning of a long flag."""
     if not flag.startswith("--") or len(flag) < 4:
         return None
     matches = {option.name: option for name, option in by_flag.items() if name.startswith(flag)}

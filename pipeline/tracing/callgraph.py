@@ -14,11 +14,15 @@ __all__ = ["Reached", "Reaching", "calls_in", "reach"]
 _MAX_DEPTH = 10
 _MAX_FUNCTIONS = 600
 # Method names that objects of every library have: without a known class they lead to the wrong file.
-_COMMON_METHODS = set(
-    "add append apply build clear close compile copy count cpu cuda detach dump eval extend fit format forward get init "
-    "insert items join keys load log lower mean open plot pop predict print read remove render replace reset run sample "
-    "save set show size sort split step strip sum to train transform update upper values write".split()
-)
+_COMMON_METHODS = frozenset(
+    {
+        "add", "append", "apply", "build", "clear", "close", "compile", "copy", "count", "cpu", "cuda", "detach",
+        "dump", "eval", "extend", "fit", "format", "forward", "get", "init", "insert", "items", "join", "keys", "load",
+        "log", "lower", "mean", "open", "plot", "pop", "predict", "print", "read", "remove", "render", "replace",
+        "reset", "run", "sample", "save", "set", "show", "size", "sort", "split", "step", "strip", "sum", "to", "train",
+        "transform", "update", "upper", "values", "write",
+    }
+)  # fmt: skip
 _DYNAMIC = {"getattr", "eval", "exec", "__import__", "import_module", "instantiate", "globals", "locals"}
 
 
@@ -114,9 +118,12 @@ class _Walker:
                     for target in node.targets:
                         if isinstance(target, ast.Name):
                             types.setdefault(target.id, made)
-                elif isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call):
-                    if isinstance(node.optional_vars, ast.Name):
-                        types.setdefault(node.optional_vars.id, dotted(node.context_expr.func))
+                elif (
+                    isinstance(node, ast.withitem)
+                    and isinstance(node.context_expr, ast.Call)
+                    and isinstance(node.optional_vars, ast.Name)
+                ):
+                    types.setdefault(node.optional_vars.id, dotted(node.context_expr.func))
             for call in calls_in(statement):
                 line = call.lineno
                 for found in self._targets(module, call, owner, types, nested or {}, definition):
@@ -138,8 +145,9 @@ class _Walker:
                 found.append(
                     Definition(module.path, f"{definition.name if definition else ''}.{name}", nested[name], owner)
                 )
-            elif name and "." not in name and name not in types and (where := self.program.find(module, name)):
-                if where[1] in where[0].functions:
+            elif name and "." not in name and name not in types:
+                where = self.program.find(module, name)
+                if where and where[1] in where[0].functions:
                     found += self.program.definitions(module, name)
         function = call.func
         if isinstance(function, ast.Subscript):  # METHODS[name](...)
@@ -166,26 +174,28 @@ class _Walker:
         head, _, rest = name.partition(".")
         if head in {"self", "cls"} and owner:
             return self._of_self(module, owner, rest)
-        if head == "super" or (not rest and name in types and name not in module.functions):
-            cls = self.program.class_of(module, types.get(name, ""))
-            hooks = [self.program.method(cls[0], cls[1], hook) for hook in ("__call__", "forward")] if cls else []
-            return [hook for hook in hooks if hook]
+        if not rest and name in types and name not in module.functions:
+            return self._called_object(module, types[name])
         direct = self.program.definitions(module, name)
-        if direct:
+        if direct or not rest:
             return direct
-        if rest and "." not in rest:
-            made = types.get(head)
-            if made is None and head in module.assigned and isinstance(value := module.assigned[head], ast.Call):
-                made = dotted(value.func)
-            cls = self.program.class_of(module, made) if made else None
-            if cls:
-                method = self.program.method(cls[0], cls[1], rest)
-                return [method] if method else []
-            if self.program.find(module, head) is None and head not in module.imports:
-                return self._only_one(rest)
-        elif rest:
+        if "." in rest:
             return self._only_one(rest.rsplit(".", 1)[-1])
-        return []
+        made = types.get(head)
+        if made is None and isinstance(value := module.assigned.get(head), ast.Call):
+            made = dotted(value.func)
+        cls = self.program.class_of(module, made) if made else None
+        if cls:
+            method = self.program.method(cls[0], cls[1], rest)
+            return [method] if method else []
+        unknown = self.program.find(module, head) is None and head not in module.imports
+        return self._only_one(rest) if unknown else []
+
+    def _called_object(self, module: Module, made: str | None) -> list[Definition]:
+        """`model(x)` where `model` is an object of the class `made`."""
+        cls = self.program.class_of(module, made) if made else None
+        hooks = [self.program.method(cls[0], cls[1], hook) for hook in ("__call__", "forward")] if cls else []
+        return [hook for hook in hooks if hook]
 
     def _of_self(self, module: Module, owner: str, rest: str) -> list[Definition]:
         first, _, method = rest.partition(".")
@@ -193,10 +203,7 @@ class _Walker:
             own = self.program.method(module, owner, first)
             if own:
                 return [own]
-            made = module.attributes.get((owner, first))
-            cls = self.program.class_of(module, made) if made else None
-            hooks = [self.program.method(cls[0], cls[1], hook) for hook in ("__call__", "forward")] if cls else []
-            return [hook for hook in hooks if hook]
+            return self._called_object(module, module.attributes.get((owner, first)))
         made = module.attributes.get((owner, first))
         cls = self.program.class_of(module, made) if made else None
         if cls:

@@ -32,7 +32,7 @@ class ModuleMap:
                 self._by_suffix.setdefault(".".join(parts[start:]), []).append(path)
 
     def module(self, name: str, importer: str) -> str | None:
-        """The file of module or package `name` as seen from the file `importer`; None when it is not of this repository."""
+        """The file of module or package `name` as seen from `importer`; None when it is not of this repository."""
         candidates = [path for path in self._by_suffix.get(name, ()) if path != importer]
         if not candidates:
             return None

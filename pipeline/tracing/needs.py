@@ -1,4 +1,4 @@
-"""What a run needs besides its code: files it reads, downloads, environment variables, checkpoints, data sets by name."""
+"""What a run needs besides its code: files, downloads, environment variables, checkpoints, data sets by name."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ _BUNDLED = re.compile(
     r"(?:^|\.)datasets\.(?:CIFAR\w*|MNIST|FashionMNIST|ImageNet|SVHN|STL10|Planetoid|TUDataset|fetch_\w+)$"
 )
 _WRITING = ("w", "a", "x")
+_MEANINGLESS = {"path", "file", "filename", "filepath", "file_path", "stream", "fname", "infile", "self.path", "handle"}
 
 
 def data_needs(program: Program, module: Module, reaching: Reaching) -> list[str]:
     """Needs of everything that is reached, each with its place, in order of first use."""
     found: dict[str, None] = {}
-    bodies: list[tuple[Module, ast.AST]] = []
     assert module.unit.tree is not None
-    for node in module.unit.tree.body:
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            bodies.append((module, node))
+    bodies: list[tuple[Module, ast.AST]] = [
+        (module, statement)
+        for statement in module.unit.tree.body
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    ]
     for reached in reaching.functions:
         home = program.module(reached.definition.path)
         if home is not None:
@@ -50,42 +52,34 @@ def data_needs(program: Program, module: Module, reaching: Reaching) -> list[str
 
 
 def _needs(node: ast.AST) -> list[str]:
-    if (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and re.match(r"https?://\S+$", node.value.strip())
-    ):
-        return [f"URL {node.value.strip()}"]
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        text = node.value.strip()
+        return [f"URL {text}"] if re.match(r"https?://\S+$", text) else []
     if isinstance(node, ast.Subscript) and dotted(node.value) in {"os.environ", "environ"}:
         name = literal(node.slice)
         return [f"environment variable {name}"] if name and isinstance(node.ctx, ast.Load) else []
-    if not isinstance(node, ast.Call):
-        return []
+    return _call_needs(node) if isinstance(node, ast.Call) else []
+
+
+def _call_needs(node: ast.Call) -> list[str]:
     name = dotted(node.func) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
     argument = _argument(node)
+    if _BUNDLED.search(name):
+        return [f"data set {name.rsplit('.', 1)[-1]}"]
+    if not argument:
+        return []
     if name in {"os.getenv", "getenv", "os.environ.get", "environ.get"}:
-        return [f"environment variable {argument}"] if argument else []
-    if name == "open" or name.endswith(".open"):
-        mode = (
-            literal(node.args[1])
-            if len(node.args) > 1
-            else literal(next((w.value for w in node.keywords if w.arg == "mode"), None))
-        )
-        if (mode or "r").startswith(_WRITING) or not argument or name != "open":
-            return []
-        return [f"file {argument}"]
-    for pattern, word in (
-        (_READERS, "file"),
-        (_NAMED, "data set or model"),
-        (_CHECKPOINT, "checkpoint"),
-        (_DOWNLOAD, "download"),
-        (_BUNDLED, "data set"),
-    ):
-        if pattern.search(name):
-            if word == "data set":
-                return [f"data set {name.rsplit('.', 1)[-1]}"]
-            return [f"{word} {argument}"] if argument else []
-    return []
+        return [f"environment variable {argument}"]
+    if name == "open":
+        return [] if _mode(node).startswith(_WRITING) else [f"file {argument}"]
+    kinds = ((_READERS, "file"), (_NAMED, "data set or model"), (_CHECKPOINT, "checkpoint"), (_DOWNLOAD, "download"))
+    return [f"{word} {argument}" for pattern, word in kinds if pattern.search(name)][:1]
+
+
+def _mode(node: ast.Call) -> str:
+    if len(node.args) > 1:
+        return literal(node.args[1]) or "r"
+    return literal(next((word.value for word in node.keywords if word.arg == "mode"), None)) or "r"
 
 
 def _argument(node: ast.Call) -> str:
@@ -101,4 +95,6 @@ def _argument(node: ast.Call) -> str:
     if value is not None:
         return value
     text = ast.unparse(first)
+    if not any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in ast.walk(first)):
+        return "" if len(text) <= 4 or text in _MEANINGLESS else f"`{text}`" if len(text) <= 60 else ""
     return f"`{text}`" if len(text) <= 80 else ""

@@ -1,8 +1,9 @@
 """The definitions of a repository's modules and what a call in one of them leads to, from the syntax trees alone.
 
-Resolved: local names, imports (re-exports included), `self` methods through base classes, variables and attributes whose
-class is visible where they are assigned, functions passed as arguments, and tables of functions (`METHODS[name](...)`).
-Not resolved but reported: `getattr`, `importlib`, `eval`, calls through a registry that is filled by decorators.
+Resolved: local names, imports (re-exports included), `self` methods through base classes, variables and attributes
+whose class is visible where they are assigned, functions passed as arguments, and tables of functions
+(`METHODS[name](...)`). Not resolved but reported: `getattr`, `importlib`, `eval`, calls through a registry that is
+filled by decorators.
 """
 
 from __future__ import annotations
@@ -156,27 +157,29 @@ class Program:
     def find(self, module: Module, name: str, depth: int = _FOLLOW) -> tuple[Module, str] | None:
         """The module and local name that a (dotted) name of `module` leads to; None when it leaves the snapshot."""
         head, _, rest = name.partition(".")
-        if not rest and (name in module.functions or name in module.classes or name in module.assigned):
-            return module, name
-        if rest and head in module.classes and rest in module.methods[head]:
+        own = name in module.functions or name in module.classes or name in module.assigned
+        if own or (rest and head in module.classes and rest in module.methods[head]):
             return module, name
         if depth == 0:
             return None
-        for prefix in _prefixes(name):
-            if prefix in module.imports:
-                path, symbol = module.imports[prefix]
-                target = self.module(path)
-                remaining = name[len(prefix) + 1 :]
-                inner = ".".join(part for part in (symbol or "", remaining) if part)
-                if target is None:
-                    return None
-                return self.find(target, inner, depth - 1) if inner else (target, "")
+        prefix = next((item for item in _prefixes(name) if item in module.imports), None)
+        if prefix is not None:
+            return self._imported(module, prefix, name[len(prefix) + 1 :], depth)
         for path in module.stars:
             target = self.module(path)
             found = self.find(target, name, depth - 1) if target is not None else None
             if found:
                 return found
         return None
+
+    def _imported(self, module: Module, prefix: str, rest: str, depth: int) -> tuple[Module, str] | None:
+        """What `prefix.rest` means where `prefix` is an imported name."""
+        path, symbol = module.imports[prefix]
+        target = self.module(path)
+        if target is None:
+            return None
+        inner = ".".join(part for part in (symbol or "", rest) if part)
+        return self.find(target, inner, depth - 1) if inner else (target, "")
 
     def method(self, module: Module, owner: str, name: str, depth: int = _FOLLOW) -> Definition | None:
         """A method of a class, through the base classes that the snapshot has."""
@@ -193,7 +196,7 @@ class Program:
         return None
 
     def definitions(self, module: Module, name: str) -> list[Definition]:
-        """The functions that calling the (dotted) name `name` runs; a class gives its constructor and framework hooks."""
+        """The functions that calling the (dotted) `name` runs; a class gives its constructor and framework hooks."""
         found = self.find(module, name)
         if found is None:
             return []
@@ -224,7 +227,7 @@ class Program:
             inner = list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else [node]
             for item in inner:
                 name = dotted(item)
-                if name and not (name in module.assigned):
+                if name and name not in module.assigned:
                     found += self.definitions(module, name)
         return found
 

@@ -14,7 +14,7 @@ from pipeline.task import CodeEvidence, Hyperparameter, Usage
 from pipeline.tracing.arguments import effective, literal, read_options
 from pipeline.tracing.program import Module
 
-__all__ = ["settings_of"]
+__all__ = ["arguments_of", "settings_of"]
 
 _MAX_CONFIG_VALUES = 60
 _CONSTANT = re.compile(r"^[A-Z][A-Z0-9_]+$")
@@ -68,7 +68,7 @@ def settings_of(
         option for module in modules if module.unit.tree is not None for option in read_options(module.unit.tree)
     )
     for step in usage:
-        for name, value in effective(options_all, _arguments(step)).items():
+        for name, value in effective(options_all, arguments_of(step)).items():
             commanded.setdefault(name, []).append((value, step.reason))
     for name, values in commanded.items():
         distinct = list(dict.fromkeys(value for value, _ in values))
@@ -82,7 +82,7 @@ def settings_of(
     return tuple(found[name] for name in sorted(found))
 
 
-def _arguments(step: Usage) -> tuple[str, ...]:
+def arguments_of(step: Usage) -> tuple[str, ...]:
     """What comes after the script."""
     for number, word in enumerate(step.argv[1:], 1):
         if word.endswith((".py", ".ipynb", ".sh")) or (

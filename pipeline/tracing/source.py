@@ -147,8 +147,8 @@ def read_unit(path: str, raw: str) -> CodeUnit:
         return CodeUnit(path, raw, None)
     try:
         cells = notebook_cells(raw)
-    except ValueError as error:
-        return CodeUnit(path, "", None, str(error))
+    except ValueError as broken:
+        return CodeUnit(path, "", None, str(broken))
     code: list[str] = []
     lines: list[int] = []
     owners: list[int] = []

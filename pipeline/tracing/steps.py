@@ -1,18 +1,19 @@
 """Requirements: the steps of a run in words, in execution order, each with the lines that implement it.
 
-Module-level code and the `main` of an entry point are cut into blocks at blank lines and comments; every function that is
-reached becomes a step of its own where it is long enough to be one, and is added to its caller's lines otherwise.
+Module-level code and the `main` of an entry point are cut into blocks at blank lines and comments; every function that
+is reached becomes a step of its own where it is long enough to be one, and is added to its caller's lines otherwise.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from pipeline.task import CodeEvidence, Requirement
 from pipeline.tracing.arguments import Option, read_options
 from pipeline.tracing.callgraph import Reached, Reaching
-from pipeline.tracing.program import Definition, Module, Program
+from pipeline.tracing.program import Definition, Module, Program, dotted
 from pipeline.tracing.source import CodeUnit
 from pipeline.tracing.wording import classify, comment_above, describe_block, describe_function
 
@@ -25,6 +26,7 @@ _SMALL = 4
 _LONG_MAIN = 8
 _MAIN_NAMES = {"main", "run", "cli", "app", "train", "experiment", "entry"}
 _QUOTED = 120
+_PARSING = re.compile(r"ArgumentParser\(|\.parse_(?:known_)?args\(")
 
 
 @dataclass(slots=True)
@@ -223,15 +225,10 @@ def _block_step(module: Module, block: list[ast.stmt], inner: list[Reached]) -> 
     """A step for a block, unless all it does is to call one function that is a step of its own."""
     start, end = block[0].lineno, block[-1].end_lineno or block[-1].lineno
     has_loop = any(isinstance(node, (ast.For, ast.While, ast.AsyncFor)) for part in block for node in ast.walk(part))
-    has_call = any(isinstance(node, ast.Call) for part in block for node in ast.walk(part))
     if len(inner) == 1 and not has_loop and end - start < 2:
         return None
-    if not has_call and not has_loop and all(isinstance(node, (ast.Assign, ast.AnnAssign)) for node in block):
-        constant = all(
-            isinstance(node.value, ast.Constant) for node in block if isinstance(node, (ast.Assign, ast.AnnAssign))
-        )
-        if constant and len(block) < 2:
-            return None
+    if not has_loop and not inner and _is_preparation(block):
+        return None
     if end == start and isinstance(block[0], ast.Return):
         return None
     comment = comment_above(module.unit.code.splitlines(), start)
@@ -239,19 +236,35 @@ def _block_step(module: Module, block: list[ast.stmt], inner: list[Reached]) -> 
     return _Step(text, [_span(module.unit, start, end)], 2.0 + has_loop + min(end - start, 40) / 40)
 
 
+def _is_preparation(block: list[ast.stmt]) -> bool:
+    """Constants, paths, warnings and messages without values: nothing that a reader would call a step."""
+    for part in block:
+        if isinstance(part, (ast.Assign, ast.AnnAssign)) and not any(isinstance(n, ast.Call) for n in ast.walk(part)):
+            continue
+        calls = [node for node in ast.walk(part) if isinstance(node, ast.Call)]
+        if isinstance(part, ast.Pass) or (calls and all(_is_trivial(call) for call in calls)):
+            continue
+        return False
+    return True
+
+
+def _is_trivial(call: ast.Call) -> bool:
+    name = dotted(call.func)
+    if name == "print":
+        return all(isinstance(argument, (ast.Constant, ast.BinOp)) for argument in call.args)
+    return name.startswith(
+        ("sys.path", "os.path", "warnings.", "logging.", "matplotlib.use", "time.", "os.environ", "Path")
+    )
+
+
 def _option_statements(module: Module, body: list[ast.stmt]) -> tuple[list[Option], list[ast.stmt]] | None:
     """Statements that declare and parse options, with the options."""
     found: list[ast.stmt] = []
     for node in body:
         text = ast.unparse(node)
-        if (
-            "add_argument" in text
-            or "ArgumentParser(" in text
-            or ".parse_args(" in text
-            or ".parse_known_args(" in text
-        ):
-            if not isinstance(node, (ast.For, ast.While, ast.With, ast.Try)) or "add_argument" in text:
-                found.append(node)
+        compound = isinstance(node, (ast.For, ast.While, ast.With, ast.Try))
+        if "add_argument" in text or (not compound and _PARSING.search(text)):
+            found.append(node)
     options = [option for node in found for option in read_options(ast.Module([node], []))]
     return (options, found) if options else None
 
@@ -291,7 +304,6 @@ def _cell(module: Module, line: int) -> str:
 
 def _span(unit: CodeUnit, start: int, end: int) -> CodeEvidence:
     first, last = unit.line(start), unit.line(end)
-    if last < first:
-        last = first
+    last = max(last, first)
     quote = unit.code.splitlines()[start - 1].strip()[:_QUOTED]
     return CodeEvidence(path=unit.path, start=first, end=last, quote=quote)

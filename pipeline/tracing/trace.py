@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Record, Severity
 from pipeline.task import Hyperparameter, Requirement, SourceScript, Usage
+from pipeline.tracing.branches import drop_untaken, known_values
 from pipeline.tracing.callgraph import Reaching, reach
 from pipeline.tracing.needs import data_needs
 from pipeline.tracing.program import Module, Program
-from pipeline.tracing.settings import settings_of
+from pipeline.tracing.settings import arguments_of, settings_of
 from pipeline.tracing.steps import requirements_of
 
 __all__ = ["Trace", "trace"]
@@ -55,6 +56,8 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
         if module is None:
             problems.append(_unparsed(path, program.errors.get(path, "it holds no Python")))
             continue
+        if module.unit.tree is not None:
+            drop_untaken(module.unit.tree, known_values(module.unit.tree, _commands(path, usage)))
         reaching = reach(program, module)
         modules.append(module)
         for step in requirements_of(program, module, reaching):
@@ -79,6 +82,20 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
         reached=tuple(reached),
         problems=tuple(dict.fromkeys(problems)),
     )
+
+
+def _commands(path: str, usage: Sequence[Usage]) -> list[tuple[str, ...]]:
+    """The arguments of the commands that run the entry point `path`."""
+    dotted_name = path.removesuffix(".py").replace("/", ".")
+    return [
+        arguments_of(step)
+        for step in usage
+        if any(
+            posixpath.normpath(posixpath.join(step.directory, word)) == path or dotted_name.endswith(word)
+            for word in step.argv[1:]
+            if word.endswith(".py") or "." in word
+        )
+    ]
 
 
 def _named_configs(snapshot: Snapshot, usage: Sequence[Usage]) -> list[str]:

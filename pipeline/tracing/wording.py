@@ -13,28 +13,51 @@ __all__ = ["StepKind", "classify", "comment_above", "describe_block", "describe_
 
 StepKind = Literal["arguments", "data", "model", "training", "evaluation", "report", "other"]
 
-_KINDS: Final[tuple[tuple[StepKind, re.Pattern[str]], ...]] = (
-    ("arguments", re.compile(r"\b(?:pars\w*|arg\w*|options?|flags|config\w*|setup|seeds?)\b")),
-    ("report", re.compile(r"\b(?:plot\w*|figures?|save\w*|write\w*|dump\w*|print\w*|report\w*|export\w*|log|table|show)\b")),
-    ("evaluation", re.compile(r"\b(?:eval\w*|test\w*|metrics?|scores?|accuracy|auroc|auc|validat\w*|measure\w*|error|errors|"
-                              r"predict\w*|compare\w*|compute|rmse|mse|mae|perplexity|benchmark\w*|infer\w*)\b")),
-    ("training", re.compile(r"\b(?:train\w*|fit\w*|optimi[sz]\w*|step|loss|backward|epochs?|update\w*|learn\w*|finetune|descent|run)\b")),
-    ("data", re.compile(r"\b(?:data\w*|load\w*|read\w*|download\w*|generat\w*|make|sampl\w*|split\w*|batch\w*|tokeni\w*|"
-                        r"preprocess\w*|augment\w*|get|simulat\w*|noise|transform\w*|collate)\b")),
-    ("model", re.compile(r"\b(?:model\w*|net\w*|build|init|forward|layers?|encoder|decoder|estimator|classifier|attention|module)\b")),
-)  # fmt: skip
-_EXTERNAL: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (re.compile(r"(?:^|\.)(?:backward|step)$"), "take optimisation steps"),
-    (re.compile(r"(?:^|\.)(?:Adam|AdamW|SGD|RMSprop|LBFGS|minimize|least_squares|curve_fit)$"), "set up the optimiser {name}"),
-    (re.compile(r"(?:^|\.)(?:savefig)$"), "save a figure"),
-    (re.compile(r"(?:^|\.)(?:to_csv|json\.dump|np\.save|np\.savez|torch\.save|pickle\.dump|writerow|write_text|savez)$"), "save results"),
-    (re.compile(r"(?:^|\.)(?:read_csv|json\.load|np\.load|loadtxt|genfromtxt|load_dataset|read_parquet|torch\.load|safe_load)$"), "load data ({name})"),
-    (re.compile(r"(?:^|\.)(?:manual_seed|random\.seed|np\.random\.seed|default_rng|seed_everything|set_seed|PRNGKey)$"), "fix the random seed"),
-    (re.compile(r"^print$|(?:^|\.)(?:info|log_metrics|log)$"), "print the results"),
-    (re.compile(r"(?:^|\.)(?:from_pretrained|load_state_dict|load_checkpoint)$"), "load a pretrained model"),
-    (re.compile(r"(?:^|\.)(?:DataLoader)$"), "wrap the data in loaders"),
-    (re.compile(r"(?:^|\.)(?:makedirs|mkdir)$"), "create the output directory"),
-    (re.compile(r"(?:^|\.)(?:parse_args|parse_known_args|parse_args_into_dataclasses)$"), "parse the command line"),
+_KINDS: Final[tuple[tuple[StepKind, str], ...]] = (
+    ("arguments", "pars* arg* option options flags config* setup seed seeds"),
+    ("report", "plot* figure figures save* write* dump* print* report* export* log table show"),
+    (
+        "evaluation",
+        "eval* test* metric metrics score scores accuracy auroc auc validat* measure* error errors predict* compare* "
+        "compute rmse mse mae perplexity benchmark* infer*",
+    ),
+    ("training", "train* fit* optimis* optimiz* step loss backward epoch epochs update* learn* finetune descent run"),
+    (
+        "data",
+        "data* load* read* download* generat* make sampl* split* batch* tokeni* preprocess* augment* get simulat* "
+        "noise transform* collate",
+    ),
+    ("model", "model* net* build init forward layer layers encoder decoder estimator classifier attention module"),
+)
+"""Words of names and docstrings that tell the part of an experiment; the first kind that has one wins."""
+_EXTERNAL: Final[tuple[tuple[str, str], ...]] = (
+    ("backward step", "take optimisation steps"),
+    ("Adam AdamW SGD RMSprop LBFGS minimize least_squares curve_fit", "set up the optimiser {name}"),
+    ("savefig", "save a figure"),
+    ("to_csv json.dump np.save np.savez torch.save pickle.dump writerow write_text savez", "save results"),
+    (
+        "read_csv json.load np.load loadtxt genfromtxt load_dataset read_parquet torch.load safe_load",
+        "load data ({name})",
+    ),
+    (
+        "manual_seed random.seed np.random.seed default_rng seed_everything set_seed PRNGKey",
+        "fix the random seed",
+    ),
+    ("print info log_metrics log", "print the results"),
+    ("from_pretrained load_state_dict load_checkpoint", "load a pretrained model"),
+    ("DataLoader", "wrap the data in loaders"),
+    ("makedirs mkdir", "create the output directory"),
+    ("parse_args parse_known_args parse_args_into_dataclasses", "parse the command line"),
+)
+"""Calls into libraries that everybody knows, and what they say about a step."""
+_COMMON_CALLS: Final = frozenset(
+    {
+        "Path", "abs", "add_argument", "all", "any", "append", "bool", "copy", "dict", "endswith", "enumerate",
+        "exit", "extend", "filter", "float", "format", "get", "getattr", "hasattr", "int", "isinstance", "item",
+        "items", "join", "keys", "len", "list", "lower", "map", "max", "min", "open", "range", "replace", "round",
+        "set", "sorted", "split", "startswith", "str", "strip", "sum", "super", "time", "to", "tuple", "type",
+        "update", "upper", "values", "zip",
+    }
 )  # fmt: skip
 _LONGEST = 200
 
@@ -48,9 +71,11 @@ def split_name(name: str) -> str:
 def classify(name: str, text: str = "") -> StepKind:
     """What part of an experiment a function is, by its name, else by its docstring."""
     for source in (split_name(name), text.lower()[:200]):
-        for kind, pattern in _KINDS:
-            if pattern.search(source):
-                return kind
+        words = re.findall(r"[a-z]+", source.lower())
+        for kind, known in _KINDS:
+            for stem in known.split():
+                if any(word.startswith(stem[:-1]) if stem.endswith("*") else word == stem for word in words):
+                    return kind
     return "other"
 
 
@@ -134,7 +159,7 @@ def _details(statements: list[ast.stmt]) -> str:
             name = dotted(call.func)
             if not name:
                 continue
-            phrase = next((text for pattern, text in _EXTERNAL if pattern.search(name)), None)
+            phrase = next((text for known, text in _EXTERNAL if _is_one_of(name, known)), None)
             if phrase:
                 phrase = phrase.format(name=name.rsplit(".", 1)[-1])
                 if phrase not in phrases:
@@ -149,14 +174,13 @@ def _details(statements: list[ast.stmt]) -> str:
     return "; ".join(filter(None, [", ".join(parts), *phrases[:3]]))
 
 
+def _is_one_of(name: str, known: str) -> bool:
+    return any(name == end or name.endswith(f".{end}") for end in known.split())
+
+
 def _worth_naming(name: str) -> bool:
     tail = name.rsplit(".", 1)[-1]
-    return tail not in {
-        "len", "range", "enumerate", "zip", "str", "int", "float", "list", "dict", "set", "tuple", "append", "format",
-        "join", "items", "keys", "values", "sorted", "max", "min", "sum", "abs", "round", "isinstance", "add_argument",
-        "open", "update", "copy", "split", "strip", "get", "extend", "super", "map", "filter", "any", "all", "type", "Path",
-        "exit", "time", "bool", "hasattr", "getattr", "replace", "lower", "upper", "startswith", "endswith", "item", "to",
-    }  # fmt: skip
+    return tail not in _COMMON_CALLS
 
 
 def _short(node: ast.expr) -> str:

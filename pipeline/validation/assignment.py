@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from pipeline.validation.matching import Fit, Profile, Question, fit
+from pipeline.validation.matching import Axis, Fit, Profile, Question, axes, fit
 from pipeline.validation.numbers import half_unit
 from pipeline.validation.tokens import COUNTERS, REPLICATES, SHARES, agree, words
 
@@ -26,6 +27,14 @@ class Found(NamedTuple):
     where: str
     strong: bool
     reason: str
+
+
+def _prepared(question: Question, aliases: dict[str, Axis], named: _Vocabulary) -> Question:
+    """The question with the run's names for its settings; about a series, where the run does not print its extreme."""
+    question = dataclasses.replace(question, aliases=aliases)
+    if question.stated in {"min", "max"} and not any(fit(question, profile) for profile in named.about(question)):
+        return dataclasses.replace(question, aggregate=True)
+    return question
 
 
 class _Vocabulary:
@@ -56,8 +65,14 @@ def assign(asked: Sequence[Question], seen: Sequence[Profile]) -> list[Found]:
     both mean it, and the weaker one (both, when they tie) stays unknown.
     """
     named = _Vocabulary(seen)
+    aliases = axes(asked, seen)
+    asked = [_prepared(question, aliases, named) for question in asked]
     fits = [
-        [_Candidate(profile, found) for profile in named.about(question) if (found := fit(question, profile)) is not None]
+        [
+            _Candidate(profile, found)
+            for profile in named.about(question)
+            if (found := fit(question, profile)) is not None
+        ]
         for question in asked
     ]
     best: dict[int, float] = {}
@@ -97,23 +112,44 @@ def _choose(
     scaled = {c.profile.position: _scaled(question, c.profile, candidates, percent) for c in tied}
     strong = any(candidate.fit.strong for candidate in tied)
     positions = frozenset(candidate.profile.position for candidate in tied)
+    if question.aggregate:
+        return _extreme(question, tied, scaled, top)
     if _one_value(list(scaled.values())):
         # the same number on the screen and in a file: the more exact one counts
         finest = max(tied, key=lambda c: (scaled[c.profile.position][1], c.fit.score, -c.profile.position))
         value, decimals = scaled[finest.profile.position]
         return _Choice(Found(value, decimals, finest.profile.observation.where, strong, ""), top, positions)
+    return _series(question, tied, scaled, _Choice(Found(None, 0, "", False, ""), top, positions))
+
+
+def _series(
+    question: Question, tied: Sequence[_Candidate], scaled: dict[int, tuple[float, int]], tie: _Choice
+) -> _Choice:
+    """Several numbers of one name: the last along a counter, the mean over replicates, otherwise ambiguous."""
     series = _along_counter(tied)
     if series is not None:
         value, decimals = scaled[series.profile.position]
         where = f"{series.profile.observation.where} (last of {len(tied)})"
-        return _Choice(Found(value, decimals, where, False, ""), top, positions)
+        return _Choice(Found(value, decimals, where, False, ""), tie.score, tie.positions)
     if name := _replicated(tied):
         values = [scaled[candidate.profile.position] for candidate in tied]
         where = f"mean over {len(tied)} x {name} from {tied[0].profile.observation.where}"
         mean = statistics.fmean(value for value, _ in values)
-        return _Choice(Found(mean, max(d for _, d in values) + 1, where, False, ""), top, positions)
+        return _Choice(Found(mean, max(d for _, d in values) + 1, where, False, ""), tie.score, tie.positions)
     places = ", ".join(candidate.profile.observation.where for candidate in tied[:3])
     return _nothing(f"{len(tied)} numbers fit `{_name(question)}` equally well ({places}): ambiguous")
+
+
+def _extreme(
+    question: Question, tied: Sequence[_Candidate], scaled: dict[int, tuple[float, int]], top: float
+) -> _Choice:
+    """The minimum or maximum over a series that the run prints term by term (`ranges from 0.83 to 1.49`)."""
+    if len(tied) < 2:
+        return _nothing(f"the run prints no series of `{_name(question)}`")
+    pick = min if question.stated == "min" else max
+    value, decimals = pick(scaled[candidate.profile.position] for candidate in tied)
+    where = f"{question.stated} over {len(tied)} numbers from {tied[0].profile.observation.where}"
+    return _Choice(Found(value, decimals, where, False, ""), top, frozenset())
 
 
 def _name(question: Question) -> str:

@@ -1,4 +1,4 @@
-"""The dependencies that a repository declares: requirements files, pyproject.toml, setup.cfg, setup.py, environment.yml.
+"""The dependencies a repository declares: requirements files, pyproject.toml, setup.cfg, setup.py, environment.yml.
 
 Everything is read as data; `setup.py` is parsed, never executed. What cannot be taken over (editable and local paths,
 URLs, other indexes) is reported, line by line.
@@ -226,8 +226,8 @@ def _texts(value: Any) -> list[str]:
 def _poetry(version: str) -> str:
     """Poetry's caret, tilde and bare versions as PEP 440 specifiers."""
     parts = []
-    for item in re.split(r"\s*,\s*|\s+(?=[<>=!~^])", version.strip()):
-        item = item.split("||")[0].strip()
+    for alternative in re.split(r"\s*,\s*|\s+(?=[<>=!~^])", version.strip()):
+        item = alternative.split("||")[0].strip()
         if not item or item == "*":
             continue
         if item.startswith("^"):

@@ -23,7 +23,8 @@ __all__ = ["Diagnosis", "diagnose", "hints", "missing_in_log", "missing_librarie
 _TAIL: Final = 64 << 10
 _MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named ['\"]?([A-Za-z_][\w.]*)")
 _NEEDS_PACKAGE = re.compile(
-    r"(?:requires|needs|install|Missing optional dependency) (?:the )?[`'\"]?(openpyxl|xlrd|pyarrow|lxml|tables|jinja2|tabulate|sentencepiece|protobuf|accelerate)\b",
+    r"(?:requires|needs|install|Missing optional dependency) (?:the )?[`'\"]?"
+    r"(openpyxl|xlrd|pyarrow|lxml|tables|jinja2|tabulate|sentencepiece|protobuf|accelerate)\b",
     re.IGNORECASE,
 )
 _LIBRARY = re.compile(r"(lib[\w+.-]+\.so(?:\.\d+)*): cannot open shared object file")
@@ -34,7 +35,8 @@ _LIBRARIES: Final = {
     "libstdc++.so.6": "libstdc++6", "libusb-1.0.so.0": "libusb-1.0-0", "libX11.so.6": "libx11-6",
 }  # fmt: skip
 _NO_FILE = re.compile(
-    r"(?:FileNotFoundError|NotADirectoryError|OSError|IOError)[^\n]*?(?:No such file or directory|not found)[^'\"\n]*['\"]([^'\"\n]+)['\"]"
+    r"(?:FileNotFoundError|NotADirectoryError|OSError|IOError)[^\n]*?(?:No such file or directory|not found)"
+    r"[^'\"\n]*['\"]([^'\"\n]+)['\"]"
     r"|FileNotFoundError: ([^\n]*)"
     r"|(?:cat|ls|cp|head|tail): (?:cannot \w+ )?['‘]?([^'’:\n]+)['’]?: No such file"
 )
@@ -45,7 +47,8 @@ _NETWORK = re.compile(
     r"couldn't connect to|wget: unable to resolve"
 )
 _KEY = re.compile(
-    r"KeyError: ['\"](\w*(?:API_KEY|TOKEN|SECRET|CREDENTIALS)\w*)['\"]|(\w*(?:API_KEY|ACCESS_TOKEN))\b[^\n]*(?:not set|must be set|missing|required|not found)",
+    r"KeyError: ['\"](\w*(?:API_KEY|TOKEN|SECRET|CREDENTIALS)\w*)['\"]|"
+    r"(\w*(?:API_KEY|ACCESS_TOKEN))\b[^\n]*(?:not set|must be set|missing|required|not found)",
     re.IGNORECASE,
 )
 _HINT = re.compile(
@@ -86,27 +89,34 @@ def diagnose(task: Task, snapshot: Snapshot, result: RunResult, out: Path) -> Di
     code = result.commands[index].exit_code if 0 <= index < len(result.commands) else None
     last = _last_line(error) or _last_line(log) or result.message
     failed = Diagnosis(kind="code", blocked=False, reason=f"command {index + 1} ended with exit code {code}: {last}")
-    if modules := [name for name in _MODULE.findall(log) if name]:
-        name = modules[-1]
-        if _is_own(name, task, snapshot):
-            return failed
-        return Diagnosis(kind="module", blocked=True, reason=f"blocked: environment (module `{name}` is not installed)")
-    if library := _LIBRARY.search(log):
-        return Diagnosis(
-            kind="library", blocked=True, reason=f"blocked: environment (library `{library[1]}` is missing)"
-        )
+    return _missing(task, snapshot, log) or _data(task, snapshot, log, error) or failed
+
+
+def _missing(task: Task, snapshot: Snapshot, log: str) -> Diagnosis | None:
+    """A module or shared library that the environment lacks; the repository's own modules do not count."""
+    modules: list[str] = _MODULE.findall(log)
+    if modules and not _is_own(modules[-1], task, snapshot):
+        reason = f"blocked: environment (module `{modules[-1]}` is not installed)"
+        return Diagnosis(kind="module", blocked=True, reason=reason)
+    if not modules and (library := _LIBRARY.search(log)):
+        reason = f"blocked: environment (library `{library[1]}` is missing)"
+        return Diagnosis(kind="library", blocked=True, reason=reason)
+    return None
+
+
+def _data(task: Task, snapshot: Snapshot, log: str, error: str) -> Diagnosis | None:
+    """Data, network or a secret that a validation does not have."""
+    if _MODULE.search(log):
+        return None
     if key := _KEY.search(log):
         return Diagnosis(kind="key", blocked=True, reason=f"blocked: data (needs the secret {key[1] or key[2]})")
     if network := _NETWORK.search(log):
         return Diagnosis(kind="network", blocked=True, reason=f"blocked: data (wants to download: {network[0]})")
-    for match in reversed(list(_NO_FILE.finditer(error))):
-        path = next(group for group in match.groups() if group)
-        if _is_data(path, task, snapshot):
-            return Diagnosis(
-                kind="data", blocked=True, reason=f"blocked: data (`{path.strip()}` is not in the repository)"
-            )
-        return failed
-    return failed
+    paths = [next(group for group in match.groups() if group).strip() for match in _NO_FILE.finditer(error)]
+    if paths and _is_data(paths[-1], task, snapshot):
+        reason = f"blocked: data (`{paths[-1]}` is not in the repository)"
+        return Diagnosis(kind="data", blocked=True, reason=reason)
+    return None
 
 
 def _last_line(text: str) -> str:

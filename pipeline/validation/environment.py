@@ -44,9 +44,9 @@ _DROPS: Final = 12
 _VERSION: Final = 1
 """Raised when the rules below change, so that cached resolutions are not reused."""
 _UNKNOWN = re.compile(
-    r"[Bb]ecause (?:there are no versions of )?([\w.-]+) was not found in the (?:package registry|provided package locations)"
+    r"[Bb]ecause (?:there are no versions of )?([\w.-]+) was not found in the "
+    r"(?:package registry|provided package locations)"
 )
-_NO_VERSION = re.compile(r"there are no versions of ([\w.-]+)(?:\s|,|$)")
 _SOURCE_ONLY = re.compile(
     r"all versions of ([\w.-]+) have no usable wheels|only ([\w.-]+)==\S+ is available and \S+ has no usable wheels"
 )
@@ -306,7 +306,7 @@ def _pins(output: str) -> list[str]:
 
 
 def _uv(requirements: Sequence[str], date: datetime.date | None, *, wheels: bool) -> tuple[int, str, str]:
-    """Run `uv pip compile`; exit code, output, messages. Without `wheels` nothing is opened: names are pinned as they are."""
+    """Exit code, output, messages of `uv pip compile`. Without `wheels` no archive is opened, names are only pinned."""
     command = [
         _uv_binary(), "pip", "compile", "-", "--python", sys.executable, "--python-version", PYTHON, "--quiet",
         "--no-header", "--no-annotate", "--no-progress", "--color", "never",

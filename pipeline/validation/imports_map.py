@@ -10,7 +10,7 @@ import ast
 import posixpath
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -23,6 +23,9 @@ from pipeline.schema import Record
 
 __all__ = ["Import", "conda_distribution", "distribution_of", "imports_of", "provided_by", "replacement", "third_party"]
 
+_VENDORED = frozenset(
+    {"third_party", "third-party", "thirdparty", "vendor", "external", "extern", "deps", "submodules"}
+)
 _GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
@@ -83,7 +86,7 @@ def third_party(snapshot: Snapshot, files: Sequence[str]) -> tuple[Import, ...]:
         snapshot: the repository.
         files: Python files; others, and files that do not parse, are passed over.
     """
-    local = _Local(file.path for file in snapshot.files)
+    local = _Local(snapshot)
     found: dict[str, dict[str, bool]] = {}
     for path in sorted(set(files)):
         if not path.endswith(".py"):
@@ -92,7 +95,7 @@ def third_party(snapshot: Snapshot, files: Sequence[str]) -> tuple[Import, ...]:
             top = module.split(".")[0]
             if top in sys.stdlib_module_names or local.has(top, path):
                 continue
-            name = module if _is_dotted(module) else top
+            name = _known_prefix(module) or top
             known = found.setdefault(name, {})
             known[path] = known.get(path, True) and optional
     return tuple(
@@ -101,12 +104,15 @@ def third_party(snapshot: Snapshot, files: Sequence[str]) -> tuple[Import, ...]:
     )
 
 
-def _is_dotted(module: str) -> bool:
-    return any("." in name and (module + ".").startswith(name + ".") for name in _data()["imports"])
+def _known_prefix(module: str) -> str:
+    """The dotted name of the map that a module belongs to (`google.protobuf`); empty when there is none."""
+    parts = module.split(".")
+    names = (".".join(parts[:length]) for length in range(len(parts), 1, -1))
+    return next((name for name in names if name in _data()["imports"]), "")
 
 
 def imports_of(source: str) -> list[tuple[str, bool]]:
-    """(absolute dotted module, guarded by `except ImportError`) of each import of a file; empty when it does not parse."""
+    """(dotted module, guarded by `except ImportError`) of each absolute import; empty for what does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
@@ -149,25 +155,34 @@ def _guards(handler: ast.ExceptHandler) -> bool:
 class _Local:
     """Top-level names that resolve inside the repository, as seen from a file.
 
-    Seen are the repository's root and `src/` (the run's PYTHONPATH) and every directory from the file up to the root,
-    which covers scripts that append their own or their parent's directory to the path.
+    Seen are the repository's root and `src/` (the run's PYTHONPATH), every directory from the file up to the root, which
+    covers scripts that append their own or their parent's directory to the path, and submodules and vendored projects.
+    Asking the index for those names would install a stranger's package of the same name.
     """
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self._modules: set[tuple[str, str]] = set()
-        for path in paths:
-            if not path.endswith((".py", ".so", ".pyx")):
+        self._roots: set[str] = {"", "src"}
+        # a submodule that could not be fetched still tells its name
+        self._names = {posixpath.basename(path) for path, _ in snapshot.submodules}
+        for file in snapshot.files:
+            if file.submodule:
+                self._roots |= {file.submodule, f"{file.submodule}/src"}
+            parts = file.path.split("/")
+            if parts[0] in _VENDORED and len(parts) > 2:
+                self._roots |= {parts[0], "/".join(parts[:2]), "/".join([*parts[:2], "src"])}
+            if not file.path.endswith((".py", ".so", ".pyx")):
                 continue
-            directory, name = posixpath.split(path)
+            directory, name = posixpath.split(file.path)
             self._modules.add((directory, name.split(".")[0]))
             while directory:
                 directory, package = posixpath.split(directory)
                 self._modules.add((directory, package))
 
     def has(self, name: str, importer: str) -> bool:
-        places = ["src"]
+        places = set(self._roots)
         directory = posixpath.dirname(importer)
         while directory:
-            places.append(directory)
+            places.add(directory)
             directory = posixpath.dirname(directory)
-        return any((place, name) in self._modules for place in [*places, ""])
+        return name in self._names or any((place, name) in self._modules for place in places)

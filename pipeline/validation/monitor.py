@@ -1,4 +1,4 @@
-"""Was the result computed? Rules over the sources and the outputs of a run (the monitor of EXP-Bench, applied to truth).
+"""Was the result computed? Rules over the sources and outputs of a run (the monitor of EXP-Bench, applied to truth).
 
 A task whose "ground truth" prints a constant, copies a shipped file or draws a random number would reward an agent for
 nothing. The rules look at the abstract syntax and at digests; they report, the caller decides: `error` means that the
@@ -124,7 +124,7 @@ def _literals(tree: ast.Module, path: str, claims: Sequence[NumericClaim]) -> It
 
 
 def _result_positions(tree: ast.Module) -> Iterator[ast.AST]:
-    """Arguments of printing and writing calls, values of dictionaries, elements of lists; no comparisons or defaults."""
+    """Arguments of printing and writing calls, values of dictionaries, elements of lists; not comparisons, defaults."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _called(node) in _SINKS:
             yield from node.args
@@ -219,7 +219,7 @@ def _shipped_results(
                 if held >= max(1, (len(claims) + 1) // 2):
                     yield _problem(
                         f"{path}:{item.lineno}",
-                        f"reads `{target}`, a file of the repository that holds {held} of {len(claims)} claimed numbers",
+                        f"reads `{target}`, which the repository ships with {held} of {len(claims)} claimed numbers",
                         Severity.ERROR,
                     )
 

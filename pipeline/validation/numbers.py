@@ -78,7 +78,7 @@ def find_numbers(text: str) -> Iterator[Number]:
 
 
 def parse_number(cell: str) -> Number | None:
-    """The number that a cell consists of (apart from white space, markup and emphasis); None when it is something else."""
+    """The number that a cell consists of (white space, markup and emphasis apart); None when it is something else."""
     stripped = re.sub(r"\\(?:textbf|mathbf|underline|num|emph)\{([^{}]*)\}", r"\1", cell)
     stripped = stripped.strip().strip("*_$`'\" ~\t↑↓†‡")
     if stripped.startswith("(") and stripped.endswith(")"):

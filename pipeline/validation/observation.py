@@ -127,7 +127,7 @@ def leading_header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _column_header(rows: Sequence[Sequence[str]], column: int) -> str:
-    """Header texts above a column; an empty cell of an upper row belongs to the last text on its left (spanning header)."""
+    """Header texts above a column; an empty cell of an upper row belongs to the text on its left (spanning header)."""
     parts: list[str] = []
     for index, row in enumerate(rows):
         text = row[column].strip() if column < len(row) else ""

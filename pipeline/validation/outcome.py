@@ -1,4 +1,4 @@
-"""Does a re-execution reproduce what the paper states? Claims against what the runs printed and wrote (EXP-Bench, stage 3).
+"""Does a re-execution reproduce what the paper states? Claims against what runs printed and wrote (EXP-Bench, stage 3).
 
 Each claim gets a three-valued verdict: pass (the number that the names point to lies in the claim's band), fail (the
 names fit without doubt and the value does not), unknown (not printed, printed ambiguously, dependent on the machine, or
@@ -26,15 +26,23 @@ from pipeline.validation.outputs import read_run
 from pipeline.validation.tokens import TIMES, metric_name
 
 __all__ = [
-    "Comparison", "Observation", "decide", "flakiness", "learn_bands", "match_claims", "read_outputs", "supported_claims",
-]  # fmt: skip
+    "Comparison",
+    "Observation",
+    "decide",
+    "flakiness",
+    "learn_bands",
+    "match_claims",
+    "read_outputs",
+    "supported_claims",
+]
 
 Comparison = tuple[str, Literal["<", ">", "="], str]
 
 _SHARE_FOUND: Final = 0.5
 """At least this share of a task's claims must be reproduced."""
-_MIN_DIGITS: Final = 3
-"""Significant digits that the reproduced claims must have together: two digits agree by chance too easily."""
+_MIN_DIGITS: Final = 2.0
+"""Decimal digits of information that the reproduced claims must carry together (`_digits`). A wrong value under the
+right name falls into a band by chance with about 10 to the minus this (measured in `test_chance.py`)."""
 _CONFIDENCE: Final = 0.95
 _MAX_SPREAD: Final = 0.25
 """A learnt interval wider than this share of the value says nothing and is not used."""
@@ -101,24 +109,31 @@ def _compare(claim: NumericClaim, found: Sequence[Found], observed: tuple[float,
         return Verdict.PASS, f"observed {shown}, {stated}"
     exact = half_unit(claim.decimals)
     coarse = max(half_unit(item.decimals) for item in found)
-    if coarse > 1.01 * exact:
-        if coarse > 10.01 * exact:
-            return Verdict.UNKNOWN, f"observed {shown}, {stated}: the run prints too few digits to compare"
-        if all(claim.band.low - coarse <= value <= claim.band.high + coarse for value in observed):
-            return Verdict.PASS, f"observed {shown}, {stated}: equal to the digits that the run prints"
-    if claim.uncertainty and all(abs(value - claim.value) <= claim.uncertainty + exact for value in observed):
-        return Verdict.PASS, f"observed {shown}, {stated}: within the uncertainty that the paper states"
-    if len(set(observed)) > 1:
-        interval = _interval(observed)
-        if interval is None:
-            return Verdict.UNKNOWN, f"observed {shown}, {stated}: the repeats differ too much to compare"
-        if interval[0] - exact <= claim.value <= interval[1] + exact:
-            return Verdict.PASS, f"observed {shown}, {stated}: within the spread of the repeats (n={len(observed)})"
+    if coarse > 10.01 * exact:
+        return Verdict.UNKNOWN, f"observed {shown}, {stated}: the run prints too few digits to compare"
+    agreement = _agreement(claim, observed, exact, coarse)
+    if agreement:
+        return Verdict.PASS, f"observed {shown}, {stated}: {agreement}"
+    if len(set(observed)) > 1 and _interval(observed) is None:
+        return Verdict.UNKNOWN, f"observed {shown}, {stated}: the repeats differ too much to compare"
     return Verdict.FAIL, f"observed {shown}, {stated} (accepted: {claim.band.low:.10g} to {claim.band.high:.10g})"
 
 
+def _agreement(claim: NumericClaim, observed: tuple[float, ...], exact: float, coarse: float) -> str:
+    """How observed values outside the band still agree with the claim; empty when they do not."""
+    low, high = claim.band.low - coarse, claim.band.high + coarse
+    if coarse > 1.01 * exact and all(low <= value <= high for value in observed):
+        return "equal to the digits that the run prints"
+    if claim.uncertainty and all(abs(value - claim.value) <= claim.uncertainty + exact for value in observed):
+        return "within the uncertainty that the paper states"
+    interval = _interval(observed) if len(set(observed)) > 1 else None
+    if interval and interval[0] - exact <= claim.value <= interval[1] + exact:
+        return f"within the spread of the repeats (n={len(observed)})"
+    return ""
+
+
 def _interval(observed: Sequence[float]) -> tuple[float, float] | None:
-    """Prediction interval of one more run from n >= 3 repeats (after CORE-Bench), their range for two; None when too wide.
+    """Prediction interval of one more run from n >= 3 repeats (after CORE-Bench), the range of two; None when too wide.
 
     With n = 2 Student's factor is 15.6 standard deviations and the interval would accept nearly everything.
     """
@@ -148,7 +163,7 @@ def _check_comparisons(
 def _violated(matches: Sequence[ClaimMatch], comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Comparisons between two reproduced claims that the observed means contradict."""
     seen = {match.claim: match for match in matches}
-    result = []
+    result: list[Comparison] = []
     for left, relation, right in comparisons:
         one, two = seen.get(left), seen.get(right)
         if one is None or two is None or Verdict.PASS not in (one.verdict, two.verdict):
@@ -166,8 +181,8 @@ def decide(
 ) -> tuple[Verdict, str]:
     """The verdict on the whole outcome, and why.
 
-    Pass: no claim is contradicted, at least half of the claims are reproduced, and these have at least three significant
-    digits together. Fail: a claim or comparison is contradicted. Unknown: too little could be observed.
+    Pass: no claim is contradicted, at least half of the claims are reproduced, and these carry at least two decimal
+    digits of information together. Fail: a claim or comparison is contradicted. Unknown: too little could be observed.
     """
     texts = {claim.id: claim for claim in claims}
     passed = [match for match in matches if match.verdict is Verdict.PASS]
@@ -185,20 +200,19 @@ def decide(
             Verdict.UNKNOWN,
             f"{len(passed)} of {len(claims)} claims were reproduced; {missing.claim}: {missing.reason}",
         )
-    digits = sum(_significant(texts[match.claim]) for match in passed)
+    digits = sum(_digits(texts[match.claim]) for match in passed)
     if digits < _MIN_DIGITS:
         return Verdict.UNKNOWN, (
-            f"{len(passed)} of {len(claims)} claims were reproduced, but with {digits} significant digits together: "
-            "that can be chance"
+            f"{len(passed)} of {len(claims)} claims were reproduced, but their bands are so wide ({digits:.1f} digits "
+            f"together, {_MIN_DIGITS:.0f} are needed) that this can be chance"
         )
     return Verdict.PASS, f"{len(passed)} of {len(claims)} claims were reproduced, none is contradicted"
 
 
-def _significant(claim: NumericClaim) -> int:
-    """Significant digits of a claim as printed, trailing zeros of whole numbers not counted."""
-    scaled = abs(round(claim.value * 10.0**claim.decimals))
-    text = str(int(scaled)) if claim.decimals else str(int(scaled)).rstrip("0")
-    return len(text.lstrip("0")) or 1
+def _digits(claim: NumericClaim) -> float:
+    """Decimal digits that lying in the claim's band is worth: the claim's magnitude over the width of the band."""
+    width = claim.band.high - claim.band.low
+    return max(0.0, math.log10(abs(claim.value) / width)) if width > 0 and claim.value else 0.0
 
 
 def supported_claims(task: Task, matches: Sequence[ClaimMatch]) -> Task:

@@ -1,4 +1,4 @@
-"""A failed validation goes back to the locator's alternatives, with its log, a bounded number of times (EXP-Bench, stage 3).
+"""A failed validation goes back to the locator's alternatives, a bounded number of times (EXP-Bench, stage 3).
 
 The rounds know nothing of locating or of sandboxes: the caller says how to try a candidate.
 """

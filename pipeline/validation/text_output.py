@@ -50,7 +50,7 @@ def observe_text(text: str, source: str, context: Sequence[str] = ()) -> Iterato
         source: name used for `where`, e.g. `stdout` or `results/log.txt`.
         context: texts that hold for all of it (file name, command).
     """
-    lines = [line for line in _clean(text)]
+    lines = list(_clean(text))
     headings: list[_Heading] = []
     position = 0
     title = ""
@@ -70,7 +70,7 @@ def observe_text(text: str, source: str, context: Sequence[str] = ()) -> Iterato
         if not line.text.strip() or _RULE.match(line.text):
             continue
         indent = len(line.text) - len(line.text.lstrip())
-        if heading := _heading(line.text, indent):
+        if heading := _heading(line.text, indent, _next_indent(lines, position)):
             while headings and _closes(heading, headings[-1]):
                 headings.pop()
             headings.append(heading)
@@ -89,13 +89,20 @@ def _clean(text: str) -> Iterator[_Line]:
         yield _Line(number, "" if _PROGRESS.search(line) else line.expandtabs(8) if line.startswith("\t") else line)
 
 
-def _heading(text: str, indent: int) -> _Heading | None:
+def _next_indent(lines: Sequence[_Line], position: int) -> int:
+    """Indentation of the next line; -1 when an empty one or the end comes first."""
+    text = lines[position].text if position < len(lines) else ""
+    return len(text) - len(text.lstrip()) if text.strip() else -1
+
+
+def _heading(text: str, indent: int, below: int) -> _Heading | None:
+    """A line as a heading: decorated, closed by a colon, without numbers, or with indented lines below."""
     stripped = text.strip()
     decorated = stripped.startswith(("[", "#", "==", "--", "**", ">>", "╔", "──"))
     if len(stripped.split()) > 14 or (_DECIMAL.search(stripped) and not stripped.endswith(":")):
         return None
-    numbers = [number for number in find_numbers(stripped)]
-    if decorated or stripped.endswith(":") or not numbers:
+    numbers = list(find_numbers(stripped))
+    if decorated or stripped.endswith(":") or not numbers or below > indent:
         return _Heading(indent, decorated, stripped.strip("=-#*> ─:"))
     return None
 

@@ -20,7 +20,8 @@ __all__ = [
 SYNONYMS: Final[dict[str, str]] = {
     "acc": "accuracy", "accs": "accuracy", "accuracies": "accuracy", "err": "error", "prec": "precision",
     "rec": "recall", "avg": "mean", "average": "mean", "averaged": "mean", "mu": "mean", "stddev": "std", "sd": "std",
-    "stdev": "std", "sigma": "std", "dev": "std", "sem": "stderr", "se": "stderr", "ppl": "perplexity", "auroc": "auc", "rocauc": "auc",
+    "stdev": "std", "sigma": "std", "dev": "val", "sem": "stderr", "se": "stderr",
+    "ppl": "perplexity", "auroc": "auc", "rocauc": "auc",
     "fscore": "f1", "fmeasure": "f1", "rsquared": "r2", "temp": "temperature", "iter": "iteration",
     "iters": "iteration", "params": "parameter", "param": "parameter", "num": "number", "no": "number", "nr": "number",
     "count": "number", "dim": "dimension", "dims": "dimension", "lr": "learningrate", "bs": "batchsize",
@@ -40,7 +41,7 @@ SYNONYMS: Final[dict[str, str]] = {
 PHRASES: Final[dict[tuple[str, ...], str]] = {
     ("root", "mean", "squared", "error"): "rmse", ("root", "mean", "square", "error"): "rmse",
     ("mean", "squared", "error"): "mse", ("mean", "square", "error"): "mse", ("mean", "absolute", "error"): "mae",
-    ("standard", "deviation"): "std", ("std", "std"): "std", ("standard", "error"): "stderr",
+    ("standard", "deviation"): "std", ("std", "val"): "std", ("standard", "error"): "stderr",
     ("area", "under", "curve"): "auc", ("area", "under", "roc", "curve"): "auc", ("roc", "auc"): "auc",
     ("adjusted", "rand", "index"): "ari", ("adjusted", "rand", "score"): "ari",
     ("normalized", "mutual", "information"): "nmi", ("expected", "calibration", "error"): "ece",
@@ -75,7 +76,19 @@ TIMES: Final = frozenset({
 })  # fmt: skip
 """What depends on the machine: never contradicts a claim."""
 DERIVED: Final = frozenset(
-    {"gap", "difference", "improvement", "gain", "drop", "delta", "increase", "decrease", "reduction", "change", "relative"}
+    {
+        "gap",
+        "difference",
+        "improvement",
+        "gain",
+        "drop",
+        "delta",
+        "increase",
+        "decrease",
+        "reduction",
+        "change",
+        "relative",
+    }
 )
 """Quantities made from two others: a difference of accuracies is not an accuracy."""
 OPTIONAL: Final = frozenset({"ours", "method", "model", "dataset", "baseline", "proposed", "variant", "full"})
@@ -86,16 +99,70 @@ KNOWN_METRICS: Final = SHARES - {"win", "exact", "success", "power"} | TIMES | f
     "brier", "likelihood", "divergence", "snr", "wer", "cer", "parameter",
 })  # fmt: skip
 _STOP: Final = frozenset(
-    ["the", "of", "on", "at", "for", "in", "and", "with", "a", "an", "to", "by", "we", "is", "are", "was", "were", "as", "from", "per", "over", "vs", "than", "that", "this", "its", "it", "our", "using"]
+    [
+        "the",
+        "of",
+        "on",
+        "at",
+        "for",
+        "in",
+        "and",
+        "with",
+        "a",
+        "an",
+        "to",
+        "by",
+        "we",
+        "is",
+        "are",
+        "was",
+        "were",
+        "as",
+        "from",
+        "per",
+        "over",
+        "vs",
+        "than",
+        "that",
+        "this",
+        "its",
+        "it",
+        "our",
+        "using",
+    ]
 ) - {"with", "our"}
-_GREEK: Final = {
-    letter: name
-    for letter, name in zip(
+_GREEK: Final = dict(
+    zip(
         "αβγδεζηθικλμνξοπρστυφχψω",
-        ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "omicron", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"],
+        [
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "epsilon",
+            "zeta",
+            "eta",
+            "theta",
+            "iota",
+            "kappa",
+            "lambda",
+            "mu",
+            "nu",
+            "xi",
+            "omicron",
+            "pi",
+            "rho",
+            "sigma",
+            "tau",
+            "upsilon",
+            "phi",
+            "chi",
+            "psi",
+            "omega",
+        ],
         strict=True,
     )
-}
+)
 _SYMBOLS: Final = str.maketrans(
     {
         "√": " sqrt ",
@@ -187,7 +254,7 @@ def metric_name(text: str) -> MetricName:
 
 
 def agree(claimed: str, seen: tuple[str, ...] | frozenset[str]) -> bool:
-    """Is a claimed word among the seen ones, allowing for abbreviation (`rf` for random forest, `reg` for regression)?"""
+    """Is a claimed word among the seen ones, or abbreviated (`rf` for random forest, `reg` for regression)?"""
     if claimed in seen:
         return True
     if claimed[0].isdigit():

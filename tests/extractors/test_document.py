@@ -167,6 +167,22 @@ def test_running_heads_page_numbers_and_line_numbers_are_left_out(tmp_path: Path
     assert not any(character.isdigit() for character in text)
 
 
+def test_tables_at_the_top_of_several_pages_keep_their_heads(tmp_path: Path) -> None:
+    """Seen: the header rows of three tables, each at the top of its page, were taken for running heads."""
+    paper = PaperBuilder()
+    for page in range(4):
+        if page:
+            paper.new_page()
+        paper.y = 40
+        paper.table([["Method", "Score"], ["Plain", f"{page}.5"], ["Ours", f"{page}.7"]], [76, 200], 300)
+        paper.text(f"Table {page + 1}: Scores.", size=9, step=16)
+        paper.y += 20
+        for _ in range(5):
+            paper.paragraph(*LOREM)
+    tables = read_document(paper.save(tmp_path / "tops.pdf")).tables
+    assert [table.grid[0] for table in tables] == [("Method", "Score")] * 4
+
+
 def test_broken_words_are_joined_but_compounds_keep_their_hyphen(tmp_path: Path) -> None:
     paper = PaperBuilder()
     paper.text("On Broken Words", size=17)
@@ -222,17 +238,20 @@ def test_blank_pages_are_an_empty_paper(tmp_path: Path) -> None:
     assert caught.value.kind is FailureKind.PAPER_EMPTY
 
 
+def outcome(path: Path) -> str:
+    try:
+        document = read_document(path)
+    except ExpbenchError as error:
+        return f"exit code {error.exit_code}"
+    return "a document" if document.pages else "nothing"
+
+
 def test_truncated_file_gives_what_is_left_or_a_clear_error(tmp_path: Path) -> None:
     whole = small_paper(tmp_path / "whole.pdf").read_bytes()
     for share in (0.3, 0.6, 0.9):
         path = tmp_path / f"cut{share}.pdf"
         path.write_bytes(whole[: int(share * len(whole))])
-        try:
-            document = read_document(path)
-        except ExpbenchError as error:
-            assert error.failure.exit_code == 3
-        else:
-            assert document.pages
+        assert outcome(path) in {"a document", "exit code 3"}
 
 
 def test_caption_without_a_grid_is_reported(tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def test_quality_of_unmapped_glyphs() -> None:
     assert text_quality("\ue001\ue002 " * 200) == 0.0
 
 
-@pytest.mark.parametrize("text", ["Это предложение написано по-русски. " * 20, "実験の結果を表に示す。" * 30, "12.5 13.7 " * 90])
+@pytest.mark.parametrize(
+    "text", ["Это предложение написано по-русски. " * 20, "実験の結果を表に示す。" * 30, "12.5 13.7 " * 90]
+)
 def test_quality_does_not_judge_other_scripts_by_vowels(text: str) -> None:
     assert text_quality(text) > 0.9
 
@@ -149,7 +151,9 @@ def test_images_only_without_tesseract_is_an_error(tmp_path: Path, monkeypatch: 
 def test_failing_tesseract_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "bin" / "tesseract"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo 'tesseract 5.9' && exit 0\necho 'no data' >&2\nexit 1\n")
+    program.write_text(
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'tesseract 5.9' && exit 0\necho 'no data' >&2\nexit 1\n"
+    )
     program.chmod(0o755)
     path = mixed_paper(tmp_path)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")

@@ -45,7 +45,9 @@ def test_quantity(text: str, value: float, uncertainty: float | None, unit: str 
     assert (quantity.unit, quantity.decimals) == (unit, decimals)
 
 
-@pytest.mark.parametrize("text", ["", "-", "—", "5–25", "1.2.3", "BERT", "GPT2", "v2", "12/34", "Table 3", "2020-01-02"])
+@pytest.mark.parametrize(
+    "text", ["", "-", "—", "5–25", "1.2.3", "BERT", "GPT2", "v2", "12/34", "Table 3", "2020-01-02"]
+)
 def test_no_quantity(text: str) -> None:
     assert parse_quantity(text) is None
 
@@ -164,7 +166,12 @@ def test_caption_below_the_table(tmp_path: Path) -> None:
 def test_table_without_rules_around_it(tmp_path: Path) -> None:
     paper = start()
     paper.y += 4
-    for row in [["Source", "Yield", "Error"], ["Signal", "53.9", "6.2"], ["Top", "14.2", "2.4"], ["Other", "2.9", "0.9"]]:
+    for row in [
+        ["Source", "Yield", "Error"],
+        ["Signal", "53.9", "6.2"],
+        ["Top", "14.2", "2.4"],
+        ["Other", "2.9", "0.9"],
+    ]:
         paper.y += 12
         for text, x in zip(row, (80, 200, 300), strict=True):
             paper.text(text, x=x, size=9, y=paper.y)
@@ -184,5 +191,3 @@ def test_underlined_second_best_is_no_rule_of_the_table(tmp_path: Path) -> None:
     table = read(paper, tmp_path / "underlined.pdf")
     assert [cell.text for cell in table.cells if cell.underlined] == ["2.5"]
     assert len(table.grid) == 4
-
-

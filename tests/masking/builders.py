@@ -179,6 +179,10 @@ def document(text: str = PAPER_TEXT) -> Document:
     )
 
 
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 FILES: dict[str, bytes] = {
     "run_experiment.py": RUN.encode(),
     "estimators.py": ESTIMATORS.encode(),

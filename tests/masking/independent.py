@@ -26,9 +26,11 @@ def holders(masked: Path, needles: list[bytes]) -> list[str]:
         if path.is_file() and not path.is_symlink():
             content = b"".join(path.read_bytes().split())
             found += [f"{path.relative_to(masked)}" for needle in wanted if needle in content]
-    ids = _git(masked, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()
-    for id_ in ids:
-        kind = _git(masked, "cat-file", "-t", id_.decode()).strip().decode()
-        content = b"".join(_git(masked, "cat-file", kind, id_.decode()).split())
-        found += [f"object {id_.decode()}" for needle in wanted if needle in content]
+    stream = _git(masked, "cat-file", "--batch-all-objects", "--batch")
+    while stream:
+        header, _, rest = stream.partition(b"\n")
+        name, _, size = header.split()
+        content = b"".join(rest[: int(size)].split())
+        found += [f"object {name.decode()}" for needle in wanted if needle in content]
+        stream = rest[int(size) + 1 :]
     return found

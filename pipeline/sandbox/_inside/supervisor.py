@@ -4,7 +4,8 @@ This package is sent into the sandbox as text (`_session.supervisor_source`) and
 with `-I -S`: it uses the standard library only, imports nothing of expbench but itself and must run on Python 3.9 and
 later. It speaks frames (see `wire`) over its stdin and stdout; `_session.py` is the other end:
 
-    in:   S spec (JSON)   D directory   F file, its bytes follow   L link   Z end of tree   ... W wanted path   Y end of wishes
+    in:   S spec (JSON)   D directory   F file, its bytes follow   L link   Z end of tree
+          W wanted path   Y end of wishes
     out:  R tree is there   X could not start (JSON)   o/e output of a command   c command ended (JSON)
           U usage (JSON)   m manifest entry (JSON)   M end of manifest   f file   b bytes   g end of file   z end
 
@@ -92,7 +93,7 @@ def serve() -> None:
             send_json(b"c", result)
             if result["exit_code"] != 0:
                 break
-    except ClientGone:
+    except (ClientGone, BrokenPipeError):
         runner.kill_all()
         raise
     send_json(b"U", {"peak_memory_bytes": max(watch.peak, runner.rss)})

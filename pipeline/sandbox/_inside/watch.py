@@ -74,14 +74,14 @@ class Watch:
         self.oom = "/sys/fs/cgroup/memory/memory.oom_control" if v1 else "/sys/fs/cgroup/memory.events"
         self.pids = "/sys/fs/cgroup/pids/pids.events" if v1 else "/sys/fs/cgroup/pids.events"
 
-    def disk(self) -> tuple[int, bool]:
+    def disk(self, force: bool) -> tuple[int, bool]:
         """(bytes used below all watched directories, is one of them full?)."""
         used, full = 0, False
         for directory in self.spec["disks"]:
             info = os.statvfs(directory)
             used += (info.f_blocks - info.f_bfree) * info.f_frsize
             full = full or info.f_bavail * info.f_frsize < NEARLY_FULL or (info.f_files > 0 and info.f_favail < 8)
-        if self.spec["directories"] and time.monotonic() - self.walked > WALK_S:
+        if self.spec["directories"] and (force or time.monotonic() - self.walked > WALK_S):
             self.below = sum(size_below(directory) for directory in self.spec["directories"])
             self.walked = time.monotonic()
         used += self.below
@@ -104,7 +104,7 @@ class Watch:
         if not force and now < self.next:
             return None
         self.next = now + POLL_S
-        used, full = self.disk()
+        used, full = self.disk(force)
         memory = self.memory(used)
         self.peak = max(self.peak, memory)
         if self.container and (first_number(self.oom, "oom_kill") or 0) > 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,16 +17,16 @@ SMALL = Limits(wall_s=60, cpus=1, memory_mb=256, pids=64, disk_mb=64, output_mb=
 
 
 @pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache of this test session; the user's stays as it is."""
-    cache = tmp_path_factory.mktemp("cache")
-    # root's commands become another user, who must be able to walk to the environment; pytest closes its directories
-    for directory in (cache, *cache.parents):
-        if "pytest" in str(directory):
-            directory.chmod(0o755)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(cache))
-        yield cache
+def shared_cache() -> Iterator[Path]:
+    """A cache of this test session; the user's stays as it is.
+
+    Not below pytest's own directory: root's commands become another user, who must be able to walk to the environment,
+    and every pytest that starts closes that directory again.
+    """
+    with tempfile.TemporaryDirectory(prefix="expbench-tests-") as name, pytest.MonkeyPatch.context() as patch:
+        Path(name).chmod(0o755)
+        patch.setenv("XDG_CACHE_HOME", name)
+        yield Path(name)
 
 
 @pytest.fixture(scope="session", params=["process", pytest.param("docker", marks=pytest.mark.docker)])

@@ -273,7 +273,7 @@ def test_odd_names_both_ways(run: Runner, tmp_path: Path) -> None:
     tree = os.fsencode(tmp_path / "tree")
     names = [b"with space", b"new\nline", b"\xff\xfe", "ünïcode".encode(), b"-rf", b"a\\b"]
     for name in names:
-        Path(os.fsdecode(os.path.join(tree, name))).write_bytes(name)
+        Path(os.fsdecode(tree + b"/" + name)).write_bytes(name)
     script = """
     import os
     names = sorted(n for n in os.listdir(b'.') if not n.startswith(b'script'))
@@ -425,7 +425,9 @@ def test_image_that_is_gone(sandbox: Sandbox, tmp_path: Path, owner: str) -> Non
     (tmp_path / "tree").mkdir()
     gone = Image(reference="process:0000", digest="sha256:" + "0" * 64, spec_digest="0")
     with pytest.raises(ExpbenchError) as caught:
-        sandbox.run(gone, tmp_path / "tree", RunSpec(commands=(Command(argv=("true",)),)), out=tmp_path / "o", owner=owner)
+        sandbox.run(
+            gone, tmp_path / "tree", RunSpec(commands=(Command(argv=("true",)),)), out=tmp_path / "o", owner=owner
+        )
     assert caught.value.kind is FailureKind.SANDBOX_BROKEN
 
 
@@ -477,9 +479,11 @@ def test_killed_client_leaves_nothing(sandbox: Sandbox, image: Image, tmp_path: 
     out.mkdir()
     argv = [sys.executable, "-c", CLIENT, sandbox.name, str(tree), str(out), owner]
     with subprocess.Popen(argv, cwd=Path(__file__).parents[3]) as client:
-        wait_until(lambda: (out / "0.stdout").exists() and (out / "0.stdout").read_text() == "up\n")
-        assert len(processes_with(owner)) >= 2
-        client.kill()
+        try:
+            wait_until(lambda: (out / "0.stdout").exists() and (out / "0.stdout").read_text() == "up\n")
+            assert len(processes_with(owner)) >= 2
+        finally:
+            client.kill()
     wait_until(lambda: not processes_with(owner))
     if sandbox.name == "docker":
         wait_until(lambda: containers_of(owner) == [])

@@ -81,7 +81,9 @@ def make_snapshot(root: Path, files: dict[str, str]) -> Snapshot:
     )
 
 
-def make_task(snapshot: Snapshot, commands: list[list[str]], sources: list[str], claims, comparisons=(), **fields) -> Task:
+def make_task(
+    snapshot: Snapshot, commands: list[list[str]], sources: list[str], claims, comparisons=(), **fields
+) -> Task:
     return Task(
         id="demo-main",
         family=Family.EXPERIMENT,

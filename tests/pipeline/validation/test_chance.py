@@ -1,11 +1,12 @@
 """How often would a run that did not reproduce the paper be accepted? Measured, with fixed seeds.
 
-Three kinds of wrong runs, 400 each, on tasks like those the keyless engine makes (k claims of three digits, methods x
-data sets). Seen when this was written:
+Three kinds of wrong runs on tasks like those the keyless engine makes (k claims of three digits, methods x data sets).
+Seen when this was written:
 
-- other names (an unrelated program): 0 of 400 accepted;
-- the right table with wrong values (uniform over 50 to 99.9): 0 of 400 for four claims, 3 of 400 for a single claim;
-- the right names, several numbers each (a verbose log): 0 of 400.
+- other names (an unrelated program): 0 of 200 accepted;
+- the right table with wrong values (uniform over 50 to 99.9): 0 of 400 for four claims, 7 of 4000 for a single one (a
+  band of 0.1 in a range of 50 is hit by 8 of 4000);
+- the right names, many numbers each (a verbose log): 0 of 100.
 
 Matching by value first would have accepted the verbose log in 30 of 100 cases; the last test shows it.
 """
@@ -66,7 +67,7 @@ def test_an_unrelated_run_is_never_accepted() -> None:
 
 def test_wrong_values_under_the_right_names() -> None:
     assert accepted(4, table) == 0
-    assert accepted(1, table) <= 0.015 * TRIALS
+    assert accepted(1, table) <= 0.01 * TRIALS
 
 
 def test_a_log_with_many_numbers_of_the_right_name() -> None:

@@ -176,7 +176,10 @@ def test_a_number_of_some_runs_only_is_unknown() -> None:
 
 
 def test_comparisons_must_hold() -> None:
-    claims = [claim("c1", "accuracy", "0.9", uncertainty=0.1, method="ours"), claim("c2", "accuracy", "0.8", uncertainty=0.1, method="sgd")]
+    claims = [
+        claim("c1", "accuracy", "0.9", uncertainty=0.1, method="ours"),
+        claim("c2", "accuracy", "0.8", uncertainty=0.1, method="sgd"),
+    ]
     runs = [seen("ours: accuracy 0.85\nsgd: accuracy 0.86\n")]
     assert [match.verdict for match in match_claims(claims, runs)] == [PASS, PASS]
     matches = match_claims(claims, runs, comparisons=[("c1", ">", "c2")])

@@ -205,9 +205,7 @@ def test_every_cell_of_an_aligned_table_is_found_under_its_names(rows, columns, 
         for column in columns
     }
     lines = ["  ".join(["name".ljust(12), *(column.rjust(12) for column in columns)])]
-    lines += [
-        "  ".join([row.ljust(12), *(values[row, column].rjust(12) for column in columns)]) for row in rows
-    ]
+    lines += ["  ".join([row.ljust(12), *(values[row, column].rjust(12) for column in columns)]) for row in rows]
     seen = {item.labels: item.value for item in text("\n".join(lines))}
     assert seen == {(row, column): float(values[row, column]) for row in rows for column in columns}
 
@@ -218,7 +216,13 @@ def test_any_text_is_survived(content: str) -> None:
         assert item.where.startswith("stdout:")
 
 
-@given(st.recursive(st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=5), lambda x: st.lists(x, max_size=4) | st.dictionaries(st.text(max_size=5), x, max_size=4), max_leaves=20))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=5),
+        lambda x: st.lists(x, max_size=4) | st.dictionaries(st.text(max_size=5), x, max_size=4),
+        max_leaves=20,
+    )
+)
 def test_any_json_is_survived(data) -> None:
     from pipeline.validation.outputs import read_values
 

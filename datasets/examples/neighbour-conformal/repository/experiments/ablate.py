@@ -4,13 +4,13 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nsc import conformal, metrics
 from nsc.experiment import load, prepare, save
 from nsc.scale import NeighbourScale
+
+import numpy as np
 
 VARIANTS = {
     "full": {},

@@ -4,13 +4,13 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from experiments.main_table import half_widths
 from nsc import metrics
 from nsc.experiment import load, prepare, save
+
+import numpy as np
 
 
 def main():

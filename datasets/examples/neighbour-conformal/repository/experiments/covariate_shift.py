@@ -4,18 +4,16 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "third_party" / "ratiokit")]
-
-from ratiokit import LogisticRatio
 
 from nsc import conformal, metrics
 from nsc.data import sample
 from nsc.experiment import load, prepare, save
 from nsc.scale import ConstantScale, NeighbourScale
 
+import numpy as np
+from ratiokit import LogisticRatio
 
 CASES = (
     ("split", "none"),

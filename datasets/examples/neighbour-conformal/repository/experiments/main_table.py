@@ -4,12 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nsc import conformal, metrics, scale
 from nsc.experiment import load, prepare, save
+
+import numpy as np
 
 
 def half_widths(method, trial, settings):

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extractors.claims import bound_or_range, find_numbers, parse_cell, printed_band, symbols_in, text_claims
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "decimals", "uncertainty", "unit"),
+    [
+        ("111.21", 111.21, 2, None, None),
+        ("0.9999998 ± 0.0000002", 0.9999998, 7, 2e-07, None),
+        ("0.057±0.004", 0.057, 3, 0.004, None),
+        ("−7.05", -7.05, 2, None, None),
+        ("130, 831", 130831.0, 0, None, None),
+        ("50,000", 50000.0, 0, None, None),
+        ("93.3*", 93.3, 1, None, None),
+        ("12.3 s", 12.3, 1, None, "s"),
+        ("87.5%", 87.5, 1, None, "%"),
+        ("5e − 5", 5e-05, 5, None, None),
+        ("1.2×10−3", 0.0012, 4, None, None),
+        ("0.91 (0.02)", 0.91, 2, None, None),
+        ("88.1 ↑", 88.1, 1, None, None),
+    ],
+)
+def test_cells(text: str, value: float, decimals: int, uncertainty: float | None, unit: str | None) -> None:
+    quantity = parse_cell(text)
+    assert quantity is not None
+    assert (quantity.value, quantity.decimals, quantity.uncertainty, quantity.unit) == (
+        value,
+        decimals,
+        uncertainty,
+        unit,
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["18 / 18 / 18", "250–350", "< 0.1", "—", "", "3a", "BC5CDR", "28.9M (35.6%)", "5 of 7"]
+)
+def test_cells_that_are_not_one_number(text: str) -> None:
+    assert parse_cell(text) is None
+
+
+@given(st.decimals(min_value=-10000, max_value=10000, places=3), st.integers(min_value=0, max_value=3))
+def test_every_printed_number_is_read_back(number: Decimal, places: int) -> None:
+    printed = f"{number:.{places}f}"
+    quantity = parse_cell(printed)
+    assert quantity is not None
+    assert quantity.value == float(printed)
+    assert quantity.decimals == places
+
+
+@given(st.decimals(min_value=-1000, max_value=1000, places=5), st.integers(min_value=0, max_value=4))
+def test_a_band_holds_exactly_what_prints_as_its_value(number: Decimal, places: int) -> None:
+    step = Decimal(10) ** -places
+    printed = number.quantize(step)
+    band = printed_band(float(printed), float(step))
+    assert band.holds(float(number))
+    assert not band.holds(float(printed + step))
+    assert not band.holds(float(printed - step))
+    assert band.source == "printed precision"
+
+
+def test_a_stated_uncertainty_widens_the_band_and_is_named() -> None:
+    band = printed_band(0.91, 0.01, 0.02)
+    assert (band.low, band.high) == (0.885, 0.935)
+    assert band.source == "printed precision, widened by the stated ± 0.02"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "claims"),
+    [
+        (
+            "On 161 bytecodes (118 vulnerable), single-scale H2 at α = 256 achieves Cohen’s d = 1.32 and AUC = 0.818.",
+            [("Cohen’s d", "1.32"), ("AUC", "0.818")],
+        ),
+        ("Overall median absolute error at n = 50,000: 0.0024.", [("Overall median absolute error", "0.0024")]),
+        ("It reaches 87.3% test accuracy and 0.91 ± 0.02 F1.", [("test accuracy", "87.3%"), ("F1", "0.91 ± 0.02")]),
+        (
+            "For spirals, accuracy is 97.5%, against 91.2% for the baseline.",
+            [("accuracy", "97.5%"), ("accuracy", "91.2%")],
+        ),
+        ("RMSE × √n ranges from 0.83 to 1.49 across n ∈ [500, 900].", [("RMSE × √n", "0.83"), ("RMSE × √n", "1.49")]),
+        ("Its accuracy is 5.2 points above that of the other.", []),
+        ("Accuracy decreases by 0.7 points.", []),
+        ("In 2019, Table 2 shows 5 errors.", []),
+        ("We train for 100 epochs with a learning rate of 0.01.", []),
+        ("The noise rate is 0.3 and n = 600.", []),
+        ("An MAE of 83.12 × 10−6Eh was found.", [("MAE", "83.12 × 10−6Eh")]),
+    ],
+)
+def test_claims_of_sentences(sentence: str, claims: list[tuple[str, str]]) -> None:
+    assert [(claim.metric, claim.number.text) for claim in text_claims(sentence)] == claims
+
+
+def test_symbols_are_conditions_and_known_letters_metrics() -> None:
+    sentence = "The multi-scale approach at α = 16 gives weaker results (d = 0.75, AUC = 0.707)."
+    found = text_claims(sentence, {"d": "Cohen's d"})
+    assert [(claim.metric, claim.number.value) for claim in found] == [("Cohen's d", 0.75), ("AUC", 0.707)]
+    assert all(claim.conditions == (("α", "16"),) for claim in found)
+    assert [(name, value) for name, value, _, _ in symbols_in("n ∈ {5,000; 20,000}, k = 3")] == [
+        ("n", "{5,000; 20,000}"),
+        ("k", "3"),
+    ]
+
+
+def test_bounds_and_approximations_are_told_apart() -> None:
+    (bound,) = text_claims("R2 > 0.999 for all chains.")
+    assert bound_or_range(bound) == "a bound"
+    assert [n.relation for n in find_numbers("about 3.5, at most 7 and exactly 2")] == ["~", "<", "="]
+
+
+@given(st.text(alphabet="aF1 .,0123456789%±−()=<>×e-", max_size=80))
+def test_numbers_are_slices_without_overlap(text: str) -> None:
+    numbers = find_numbers(text)
+    assert all(text[n.start : n.end] == n.text for n in numbers)
+    assert all(a.end <= b.start for a, b in pairwise(numbers))
+    text_claims(text)
+    parse_cell(text)

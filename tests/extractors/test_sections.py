@@ -1,0 +1,137 @@
+"""Section numbers and headings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extractors._text import Vocabulary, append_letter, normalise
+from extractors.document import read_document
+from extractors.sections import parse_number
+from pipeline.paper import SectionKind
+from tests.extractors.paper_builder import BOLD, LOREM, PaperBuilder
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "title"),
+    [
+        ("1 Introduction", ["1"], "Introduction"),
+        ("2.1. Data", ["2", "1"], "Data"),
+        ("3.2.1 Setup", ["3", "2", "1"], "Setup"),
+        ("A Hyper-parameters", ["A"], "Hyper-parameters"),
+        ("A.2 Proofs", ["A", "2"], "Proofs"),
+        ("Appendix B: Data", ["B"], "Data"),
+        ("IV. RESULTS", ["IV"], "RESULTS"),
+        ("I. INTRODUCTION", ["I"], "INTRODUCTION"),
+        ("3.3. β-multiplier analysis", ["3", "3"], "β-multiplier analysis"),
+    ],
+)
+def test_numbered_heading(text: str, number: list[str], title: str) -> None:
+    assert parse_number(text) == (number, title)
+
+
+@pytest.mark.parametrize(
+    "text", ["Introduction", "A method for votes", "10", "3.5% of all", "Ablation", "1,024 points"]
+)
+def test_no_number(text: str) -> None:
+    parsed = parse_number(text)
+    assert parsed is None or parsed[1] == "method for votes"
+
+
+def headings(paper: PaperBuilder, path: Path) -> list[tuple[str | None, str, int]]:
+    return [(s.number, s.title, s.level) for s in read_document(paper.save(path)).sections]
+
+
+def test_unnumbered_paper_is_read_by_style(tmp_path: Path) -> None:
+    paper = PaperBuilder()
+    paper.text("An Unnumbered Study of Votes", size=17, font=BOLD)
+    for title, size in (
+        ("Introduction", 12), ("Method", 12), ("Feature maps", 11), ("Voting", 11), ("Experiments", 12), ("Conclusion", 12),
+    ):  # fmt: skip
+        paper.text(title, size=size, font=BOLD, step=24)
+        paper.y += 4
+        paper.paragraph(*LOREM)
+    assert headings(paper, tmp_path / "style.pdf") == [
+        (None, "Introduction", 1), (None, "Method", 1), (None, "Feature maps", 2), (None, "Voting", 2),
+        (None, "Experiments", 1), (None, "Conclusion", 1),
+    ]  # fmt: skip
+
+
+def test_wrapped_heading_and_bold_run_in(tmp_path: Path) -> None:
+    paper = PaperBuilder()
+    paper.text("A Wrapped Study of Votes", size=17, font=BOLD)
+    for number, title in ((1, "Introduction"), (2, "A long heading that has to be continued"), (3, "Results")):
+        paper.text(f"{number}   {title}", size=12, font=BOLD, step=26)
+        if number == 2:
+            paper.text("on a second line", x=90, size=12, font=BOLD, step=14)
+        paper.y += 4
+        paper.paragraph(*LOREM)
+        paper.y += 14
+        paper.text("Run-in words.", font=BOLD, y=paper.y)
+        paper.text("The paragraph goes on in the plain face of the paper.", x=138, y=paper.y)
+    assert headings(paper, tmp_path / "wrapped.pdf") == [
+        ("1", "Introduction", 1),
+        ("2", "A long heading that has to be continued on a second line", 1),
+        ("3", "Results", 1),
+    ]
+
+
+def test_numbers_in_text_and_lists_make_no_headings(tmp_path: Path) -> None:
+    paper = PaperBuilder()
+    paper.text("A Study with Lists", size=17, font=BOLD)
+    for number, title in ((1, "Introduction"), (2, "Method"), (3, "Results")):
+        paper.text(f"{number}   {title}", size=12, font=BOLD, step=26)
+        paper.y += 4
+        paper.paragraph(*LOREM)
+        paper.text("1. first item of a list", x=84)
+        paper.text("2. second item of a list", x=84)
+    paper.text("References", size=12, font=BOLD, step=26)
+    paper.text("[1] A. Example. On votes. 2019.", step=18)
+    document = read_document(paper.save(tmp_path / "lists.pdf"))
+    assert [s.title for s in document.sections] == ["Introduction", "Method", "Results", "References"]
+    assert document.sections[-1].kind is SectionKind.REFERENCES
+
+
+# --- the text of lines
+
+
+def test_ligatures_accents_and_invisible_characters() -> None:
+    assert normalise("e\ufb03cient\u00a0x² ± 3 ≤ ½\u200b") == "efficient x² ± 3 ≤ ½"
+    assert append_letter("R´", "e") == "Ré"
+    assert append_letter("na¨", "ı") == "naï"
+    assert append_letter("x", "y") == "xy"
+
+
+@given(st.text(max_size=80))
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "joined"),
+    [
+        ("an estima-", "tor of", "an estimator of"),
+        ("the state-of-the-", "art method", "the state-of-the-art method"),
+        ("in the range 3-", "5 points", "in the range 3-5 points"),
+        ("the Gauss-", "Newton step", "the Gauss-Newton step"),
+        ("plain", "words", "plain words"),
+        ("", "words", "words"),
+        ("a dash --", "and more", "a dash -- and more"),
+    ],
+)
+def test_joining_lines(left: str, right: str, joined: str) -> None:
+    vocabulary = Vocabulary(["a state-of-the-art estimator is given"])
+    assert vocabulary.join(left, right) == joined
+
+
+@given(st.lists(st.text(alphabet="ab- é", max_size=12), max_size=6))
+def test_joining_never_loses_a_letter(lines: list[str]) -> None:
+    vocabulary = Vocabulary(lines)
+    text = ""
+    for line in lines:
+        text = vocabulary.join(text, line)
+    letters = "".join(lines)
+    assert [c for c in text if c.isalpha()] == [c for c in letters if c.isalpha()]

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from pipeline.sandbox.base import CommandResult, ProducedFile, RunResult
+from pipeline.schema import Severity
+from pipeline.validation import inspect_run
+from tests.pipeline.validation.support import claim, make_snapshot
+
+CLAIMS = [claim("c1", "accuracy", "0.873"), claim("c2", "accuracy", "0.911"), claim("c3", "f1", "0.664")]
+TABLE = "method,accuracy\nours,0.873\nsgd,0.911\nadam,0.664\n"
+
+
+def inspect(tmp_path: Path, source: str, files: dict[str, str] | None = None, produced: dict[str, str] | None = None):
+    snapshot = make_snapshot(tmp_path, {"run.py": source, **(files or {})})
+    result = RunResult(
+        commands=(CommandResult(exit_code=0, stdout_bytes=10),),
+        produced=tuple(
+            ProducedFile(path=path, size=len(text), sha256=hashlib.sha256(text.encode()).hexdigest())
+            for path, text in (produced or {}).items()
+        ),
+    )
+    return inspect_run(snapshot, ["run.py"], result, tmp_path / "out", CLAIMS)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "print('accuracy', 0.873)\nprint(f'sgd {0.911} f1 0.664')\n",
+        "R = {'ours': 0.873, 'sgd': 0.911, 'f1': 0.664}\n",
+        "print('accuracy: 87.3')\nprint('accuracy: 0.911')\n".replace("87.3", "0.873"),
+    ],
+)
+def test_written_results_are_errors(tmp_path: Path, source: str) -> None:
+    (problem,) = inspect(tmp_path, source)
+    assert problem.severity is Severity.ERROR
+    assert problem.where.startswith("run.py:")
+
+
+def test_settings_and_checks_are_not(tmp_path: Path) -> None:
+    source = "def f(x, lr=0.873):\n    assert x > 0.911\n    return x * 0.664\nprint(f(3))\n"
+    assert inspect(tmp_path, source) == ()
+
+
+def test_one_number_among_many_is_a_warning(tmp_path: Path) -> None:
+    (problem,) = inspect(tmp_path, "print('the paper says 0.873')\n")
+    assert problem.severity is Severity.WARNING
+
+
+def test_reading_shipped_results_is_an_error(tmp_path: Path) -> None:
+    source = "import pandas as pd\nprint(pd.read_csv('results/table.csv'))\n"
+    (problem,) = inspect(tmp_path / "a", source, {"results/table.csv": TABLE})
+    assert problem.severity is Severity.ERROR
+    assert "results/table.csv" in problem.message
+    # written by the run, or holding other numbers: a computation
+    written = "open('results/table.csv', 'w').write(str(1 / 3))\n"
+    assert inspect(tmp_path / "b", written, {"results/table.csv": TABLE}) == ()
+    assert inspect(tmp_path / "c", source, {"results/table.csv": "x,y\n1,2\n3,4.55\n"}) == ()
+
+
+def test_random_results_are_errors(tmp_path: Path) -> None:
+    source = "import random\naccuracy = round(random.uniform(0.8, 0.9), 3)\nprint(accuracy)\n"
+    (problem,) = inspect(tmp_path / "a", source)
+    assert "random draw" in problem.message
+    fine = "import numpy as np\nrng = np.random.default_rng(0)\naccuracy = (rng.uniform(size=100) > 0.5).mean()\n"
+    assert inspect(tmp_path / "b", fine) == ()
+
+
+def test_copies_of_shipped_files(tmp_path: Path) -> None:
+    (problem,) = inspect(tmp_path, "pass\n", {"assets/final.csv": TABLE}, {"results/out.csv": TABLE})
+    assert problem.severity is Severity.ERROR
+    assert problem.where == "results/out.csv"
+
+
+def test_a_usage_message_is_no_result(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "0.stdout").write_text("usage: run.py [-h]\n")
+    assert any("usage" in problem.message for problem in inspect(tmp_path, "pass\n"))

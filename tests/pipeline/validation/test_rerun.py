@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.sandbox.base import Limits
+from pipeline.task import Resources, Usage, Verdict
+from pipeline.validation import make_plan, missing_modules, missing_system_packages, validate, validate_with_refinement
+from tests.pipeline.validation.support import IMAGE, CopySandbox, claim, make_snapshot, make_task
+
+CLAIMS = [claim("c1", "accuracy", "0.875", method="ours"), claim("c2", "accuracy", "0.750", method="sgd")]
+GOOD = (
+    "import json, lib\n"
+    "scores = {'ours': lib.share(7, 8), 'sgd': lib.share(6, 8)}\n"
+    "for name, value in scores.items():\n    print(f'{name}: accuracy = {value:.3f}')\n"
+    "json.dump(scores, open('scores.json', 'w'))\n"
+)
+FILES = {"run.py": GOOD, "src/lib.py": "def share(a, b):\n    return a / b\n"}
+
+
+def attempt(tmp_path: Path, files: dict[str, str], *, repeats: int = 2, claims=CLAIMS, sandbox=None, **fields):
+    snapshot = make_snapshot(tmp_path / "tree", files)
+    task = make_task(snapshot, [["python", "run.py"]], ["run.py", "src/lib.py"], claims, [("c1", ">", "c2")], **fields)
+    out = tmp_path / "validation"
+    report = validate(
+        task,
+        snapshot=snapshot,
+        image=IMAGE,
+        sandbox=sandbox or CopySandbox(),
+        repeats=repeats,
+        out=out,
+        owner="test",
+        limits=Limits(),
+    )
+    return report, out
+
+
+def test_a_chain_that_reproduces_its_claims(tmp_path: Path) -> None:
+    report, out = attempt(tmp_path, FILES)
+    assert report.verdict is Verdict.PASS
+    assert [match.observed for match in report.matches] == [(0.875, 0.875), (0.75, 0.75)]
+    assert report.flakiness == 0.0
+    assert [run.log for run in report.runs] == ["validation/run-1", "validation/run-2"]
+    assert report.runs[0].produced[0][0] == "scores.json"
+    assert (out / "run-1" / "0.stdout").read_text().startswith("ours: accuracy = 0.875")
+
+
+def test_finished_runs_are_reused_and_broken_ones_made_again(tmp_path: Path) -> None:
+    sandbox = CopySandbox()
+    first, out = attempt(tmp_path, FILES, sandbox=sandbox)
+    assert sandbox.runs == 2
+    (out / "run-2" / "result.json").write_text("{")
+    second, _ = attempt(tmp_path, FILES, sandbox=sandbox)
+    assert sandbox.runs == 3
+    assert second == first
+    changed, _ = attempt(tmp_path, {**FILES, "src/lib.py": "def share(a, b):\n    return a / b / 2\n"}, sandbox=sandbox)
+    assert sandbox.runs == 5
+    assert changed.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("script", "verdict", "reason"),
+    [
+        ("import surely_not_installed", Verdict.UNKNOWN, "blocked: environment (module `surely_not_installed`"),
+        ("open('data/train.csv')", Verdict.UNKNOWN, "blocked: data (`data/train.csv`"),
+        ("open('configs/missing.yaml')", Verdict.FAIL, "exit code 1"),
+        ("import urllib.request as u; u.urlopen('http://nowhere.invalid')", Verdict.UNKNOWN, "blocked: data (wants to download"),
+        ("import os; os.environ['OPENAI_API_KEY']", Verdict.UNKNOWN, "blocked: data (needs the secret OPENAI_API_KEY"),
+        ("raise ValueError('boom')", Verdict.FAIL, "ValueError: boom"),
+        ("print('skipping: no data found')", Verdict.UNKNOWN, "the run says: `skipping: no data found`"),
+        ("pass", Verdict.FAIL, "without printing or writing anything"),
+        ("print('ours: accuracy = 0.875')\nprint('sgd: accuracy = 0.750')", Verdict.FAIL, "written in the program"),
+        ("import lib\nprint('ours: accuracy', lib.share(1, 3))\nprint('sgd: accuracy', lib.share(1, 2))", Verdict.FAIL, "contradicted"),
+    ],
+)  # fmt: skip
+def test_what_a_run_says_about_the_code(tmp_path: Path, script: str, verdict: Verdict, reason: str) -> None:
+    report, _ = attempt(tmp_path, {**FILES, "run.py": script + "\n"})
+    assert (report.verdict, reason in report.reason) == (verdict, True), report.reason
+    assert len(report.runs) == (1 if report.runs[0].failure else 2)
+
+
+def test_a_masked_script_or_module_is_a_failure_not_missing_data(tmp_path: Path) -> None:
+    report, _ = attempt(tmp_path / "a", {"src/lib.py": ""})
+    assert report.verdict is Verdict.FAIL
+    report, _ = attempt(tmp_path / "b", {"run.py": GOOD})
+    assert report.verdict is Verdict.FAIL
+    assert "No module named 'lib'" in report.reason
+
+
+def test_missing_modules_and_libraries_are_named(tmp_path: Path) -> None:
+    report, out = attempt(tmp_path / "a", {**FILES, "run.py": "import surely_not_installed.sub\n"})
+    assert missing_modules(report, out) == ("surely_not_installed",)
+    script = "raise ImportError('libGL.so.1: cannot open shared object file: No such file or directory')\n"
+    report, out = attempt(tmp_path / "b", {**FILES, "run.py": script})
+    assert missing_system_packages(report, out) == ("libgl1",)
+    assert report.verdict is Verdict.UNKNOWN
+    report, out = attempt(tmp_path / "c", FILES)
+    assert missing_modules(report, out) == ()
+
+
+def test_plans(tmp_path: Path) -> None:
+    snapshot = make_snapshot(tmp_path, FILES)
+    task = make_task(snapshot, [["python", "run.py"]], ["run.py"], CLAIMS)
+    plan = make_plan(task, snapshot, limits=Limits())
+    assert plan.env["PYTHONPATH"] == ".:src"
+    assert plan.network == "none"
+    below = task.evolve(truth=task.truth.evolve(usage=(Usage(argv=("python", "x.py"), directory="a/b"),)))
+    assert make_plan(below, snapshot, limits=Limits()).env["PYTHONPATH"] == "../..:../../src"
+    cases = {
+        FailureKind.GPU_UNAVAILABLE: task.evolve(resources=Resources(gpus=4)),
+        FailureKind.RECORD_INVALID: task.evolve(truth=task.truth.evolve(usage=())),
+    }
+    for kind, bad in cases.items():
+        with pytest.raises(ExpbenchError) as caught:
+            make_plan(bad, snapshot, limits=Limits())
+        assert caught.value.kind is kind
+    outside = task.evolve(truth=task.truth.evolve(usage=(Usage(argv=("x",), directory="../y"),)))
+    with pytest.raises(ExpbenchError, match="outside the repository"):
+        make_plan(outside, snapshot, limits=Limits())
+
+
+def test_refinement_goes_on_until_a_chain_passes(tmp_path: Path) -> None:
+    passing, _ = attempt(tmp_path / "a", FILES)
+    failing, _ = attempt(tmp_path / "b", {**FILES, "run.py": "raise ValueError\n"})
+    blocked = failing.evolve(verdict=Verdict.UNKNOWN)
+    reports = {"x": failing, "y": blocked, "z": passing, "never": failing}
+    logs = []
+
+    def run(name, number, before):
+        logs.append((name, number, None if before is None else before.verdict))
+        return reports[name]
+
+    refined = validate_with_refinement(list(reports), run, rounds=9)
+    assert refined.best.candidate == "z"
+    assert logs == [("x", 1, None), ("y", 2, Verdict.FAIL), ("z", 3, Verdict.UNKNOWN)]
+    assert validate_with_refinement(["x", "y", "z"], run, rounds=2).best.candidate == "y"
+    assert validate_with_refinement([], run, rounds=2) is None
