@@ -33,31 +33,35 @@ class Signal(NamedTuple):
 SIGNALS: Final[dict[str, Signal]] = {
     # --- the task against the file ---
     "question": Signal(
-        1.82, 1.82, 1, "its text matches the question", "An experiment's code speaks of what the experiment is about."
+        1.8, 1.79, 1, "its text matches the question", "An experiment's code speaks of what the experiment is about."
     ),
     "content": Signal(
-        0.2,
-        0.23,
+        0.13,
+        0.17,
         1,
         "its text matches the task",
         "Names of data sets, methods and metrics occur in the code that handles them.",
     ),
     "bundle": Signal(
-        0.45,
-        0.43,
+        0.42,
+        0.41,
         1,
         "it, its configuration and its wrapper together match the task",
         "What an entry point does is often said beside it.",
     ),
     "mention": Signal(
-        0.21,
-        0.11,
+        0.23,
+        0.18,
         1,
         "the line of the documentation that names it matches the task",
         "Tables and lists of scripts say what each is for.",
     ),
     "path": Signal(
-        0.7, 0.7, 1, "its path matches the task", "People name files and folders after experiment, method or data set."
+        0.72,
+        0.71,
+        1,
+        "its path matches the task",
+        "People name files and folders after experiment, method or data set.",
     ),
     "path_question": Signal(
         1.02,
@@ -67,91 +71,95 @@ SIGNALS: Final[dict[str, Signal]] = {
         "The question has the words that tell this experiment from its siblings.",
     ),
     "chunk": Signal(
-        0.43, 0.47, 1, "one of its functions matches the task", "In a long file one function may be the experiment."
+        0.46, 0.49, 1, "one of its functions matches the task", "In a long file one function may be the experiment."
     ),
     "section": Signal(
         1.29,
-        1.35,
+        1.42,
         1,
         "a documentation section that matches the task names it",
         "Documentation groups commands by experiment.",
     ),
-    "stem": Signal(0.67, 0.7, 1, "the task says its name", "A file named after a method or data set implements it."),
+    "stem": Signal(0.73, 0.74, 1, "the task says its name", "A file named after a method or data set implements it."),
     "directory": Signal(
-        0.4,
-        0.36,
+        0.43,
+        0.39,
         1,
         "the task names its directory",
         "Repositories with several projects keep each in a directory of its name.",
     ),
     # --- place and shape of the file ---
-    "main": Signal(0.35, 0.4, 1, "it has a main guard", "Files that are meant to be run say so."),
+    "main": Signal(0.39, 0.47, 1, "it has a main guard", "Files that are meant to be run say so."),
     "cli": Signal(
-        0.05, -0.12, 0, "it reads command-line options", "Entry points read options, but so do shared option modules."
+        0.04, -0.14, 0, "it reads command-line options", "Entry points read options, but so do shared option modules."
     ),
-    "runnable": Signal(0.56, 0.33, 1, "it can be run", "An answer comes from running something."),
-    "documented": Signal(0.59, 0.6, 1, "the documentation runs it", "Authors document how their results are made."),
-    "mentioned": Signal(0.77, 0.62, 1, "the documentation names it", "Files that matter to readers are named."),
+    "runnable": Signal(0.6, 0.36, 1, "it can be run", "An answer comes from running something."),
+    "documented": Signal(0.51, 0.5, 1, "the documentation runs it", "Authors document how their results are made."),
+    "mentioned": Signal(0.71, 0.41, 1, "the documentation names it", "Files that matter to readers are named."),
     "called": Signal(
-        0.6, 0.29, 1, "a script of the repository runs it", "Wrappers exist for the runs that were really made."
+        0, 0, 1, "a script of the repository runs it", "Wrappers exist for the runs that were really made."
     ),
     "verb": Signal(
-        1.03,
-        0.95,
+        0.99,
+        0.92,
         1,
         "its name says that it does something (train, evaluate, run)",
         "Entry points are named by verbs, libraries by nouns.",
     ),
     "entry_directory": Signal(
-        1.03, 0.76, 1, "it lies where runnable scripts lie", "scripts/, experiments/ and examples/ hold entry points."
+        0.98, 0.7, 1, "it lies where runnable scripts lie", "scripts/, experiments/ and examples/ hold entry points."
     ),
     "top_level": Signal(
-        0.46, 0.28, 1, "it lies at the top of the repository", "Small repositories keep entry points at the top."
+        0.43, 0.24, 1, "it lies at the top of the repository", "Small repositories keep entry points at the top."
     ),
-    "depth": Signal(-0.97, -0.82, -1, "it lies deep in the tree", "Deep files are parts, not wholes."),
-    "imported": Signal(-0.58, -0.56, -1, "other files import it", "What is imported is a library."),
+    "depth": Signal(-1.01, -0.85, -1, "it lies deep in the tree", "Deep files are parts, not wholes."),
+    "imported": Signal(-0.61, -0.59, -1, "other files import it", "What is imported is a library."),
     "shell": Signal(
-        -0.3, -0.31, 0, "it is a shell script", "The Python file behind a wrapper is named more often than the wrapper."
+        -0.21,
+        -0.25,
+        0,
+        "it is a shell script",
+        "The Python file behind a wrapper is named more often than the wrapper.",
     ),
     "wrapper": Signal(
-        -0.15,
-        -0.19,
+        -0.04,
+        -0.12,
         0,
         "it is a shell script that runs code of the repository",
         "As above; families of wrappers share their words.",
     ),
     "notebook": Signal(
-        -0.8, -0.89, 0, "it is a notebook", "Notebooks hold much prose and so match more words than they answer."
+        -0.64, -0.78, 0, "it is a notebook", "Notebooks hold much prose and so match more words than they answer."
     ),
     "config": Signal(
-        0.18, 0.08, 0, "it is a configuration", "Configurations are short, so that word counts misjudge them."
+        0.15, 0.05, 0, "it is a configuration", "Configurations are short, so that word counts misjudge them."
     ),
     "reads_results": Signal(
-        0.09,
-        0.06,
+        0.05,
+        0.04,
         0,
         "it reads stored results and reports on them",
         "Some answers are read off the results of other runs.",
     ),
     "computes": Signal(
-        -0.38, -0.37, 0, "it trains or evaluates", "Libraries do, too: the entry point often only calls them."
+        -0.4, -0.39, 0, "it trains or evaluates", "Libraries do, too: the entry point often only calls them."
     ),
-    "length": Signal(-0.88, -0.87, 0, "it is long", "Long files match more words by chance."),
-    "tiny": Signal(-0.22, -0.2, -1, "it has fewer than eight lines", "There is nothing in it."),
-    "tests": Signal(-0.56, -0.54, -1, "it is a test", "Tests check code; they do not make results."),
-    "setup": Signal(-0.37, -0.37, -1, "it is for set-up or documentation", "Installing is not experimenting."),
-    "package_file": Signal(-0.19, -0.19, -1, "it is a package's __init__", "It only gathers names."),
+    "length": Signal(-1.03, -0.98, 0, "it is long", "Long files match more words by chance."),
+    "tiny": Signal(-0.24, -0.21, -1, "it has fewer than eight lines", "There is nothing in it."),
+    "tests": Signal(-0.56, -0.56, -1, "it is a test", "Tests check code; they do not make results."),
+    "setup": Signal(-0.38, -0.36, -1, "it is for set-up or documentation", "Installing is not experimenting."),
+    "package_file": Signal(-0.2, -0.21, -1, "it is a package's __init__", "It only gathers names."),
     # --- links, from the first score of other files ---
     "run_by": Signal(
         0,
-        0.64,
+        0.26,
         1,
         "a wrapper that matches the task runs it",
         "A wrapper for this experiment points to its entry point.",
     ),
     "config_of": Signal(
         0,
-        1.03,
+        1.05,
         1,
         "a script that matches the task loads it",
         "An entry point's configuration is part of the experiment.",
@@ -164,10 +172,10 @@ SIGNALS: Final[dict[str, Signal]] = {
         "The setting named in the task may stand in a configuration.",
     ),
     "sibling": Signal(
-        0, 0.87, 1, "a runnable file beside it matches the task", "The steps of an experiment lie side by side."
+        0, 0.88, 1, "a runnable file beside it matches the task", "The steps of an experiment lie side by side."
     ),
     "same_section": Signal(
-        0, 0.32, 1, "documented together with a file that matches the task", "Steps are documented together."
+        0, 0.51, 1, "documented together with a file that matches the task", "Steps are documented together."
     ),
 }
 """All learnt signals."""

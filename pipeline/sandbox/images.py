@@ -302,6 +302,7 @@ def _build(client: DockerClient, base: BaseImage, spec: BuildSpec, reference: st
             try:
                 for data in container.lines(_BUILD_S):
                     output.write(data)
+                    output.flush()  # a person may be following it
             except TimeoutError:
                 output.write(b"\nended at the time limit\n")
                 raise _unbuildable(spec, f"not built within {_BUILD_S:.0f} s", log) from None

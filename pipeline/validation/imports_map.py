@@ -155,8 +155,8 @@ def _guards(handler: ast.ExceptHandler) -> bool:
 class _Local:
     """Top-level names that resolve inside the repository, as seen from a file.
 
-    Seen are the repository's root and `src/` (the run's PYTHONPATH), every directory from the file up to the root, which
-    covers scripts that append their own or their parent's directory to the path, and submodules and vendored projects.
+    Seen are the repository's root and `src/` (the run's PYTHONPATH), every directory from the file up to the root
+    (scripts append their own or their parent's directory to the path), submodules and vendored projects.
     Asking the index for those names would install a stranger's package of the same name.
     """
 
