@@ -12,7 +12,6 @@ from typing import Literal
 
 from extractors.document import read_document
 from extractors.keyless import DraftResult, draft_tasks
-
 from extractors.pdf import open_pdf
 from flows.outcome import Outcome
 from flows.shared_runs import SharedRuns
@@ -21,6 +20,7 @@ from flows.task_stages import TaskStages
 from pipeline.digests import file_digest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock, remove_tree, write_bytes
+from pipeline.locator import TaskQuery
 from pipeline.paper import Document, Paper
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot, open_snapshot
@@ -166,7 +166,7 @@ def _curate(
         reporter=reporter,
     )
     tasks = [_task_of(draft, paper, snapshot, info, options) for draft in drafts.drafts]
-    tasks = stages.process(tasks)
+    tasks = stages.process(tasks, [TaskQuery.from_draft(draft) for draft in drafts.drafts])
     return write_summary(workspace, document, drafts, tasks, info)
 
 
@@ -343,5 +343,5 @@ def _check_workspace(workspace: Workspace, options: CurateOptions) -> None:
     )
 
 
-_OURS = {".lock", ".stages", "ledger.jsonl", "repository", "papers"}
+_OURS = {".lock", ".stages", "ledger.jsonl", "repository", "repository.json", ".repository.partial", "papers"}
 """What a run that was ended before it wrote `workspace.json` may have left; `--resume` and a new run take it over."""

@@ -19,6 +19,7 @@ from masking.records import MaskPlan
 from masking.roundtrip import round_trip
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.files import remove_tree
 from pipeline.locator import Chain, Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.paper import Document
 from pipeline.progress import Reporter
@@ -78,9 +79,14 @@ class TaskStages:
     repeats: int
     reporter: Reporter
 
-    def process(self, tasks: list[Task]) -> list[Task]:
-        """All stages for all tasks, stage by stage; returns the tasks in the order given."""
-        located = self._locate_all(tasks)
+    def process(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[Task]:
+        """All stages for all tasks, stage by stage; returns the tasks in the order given.
+
+        Args:
+            tasks: drafts.
+            queries: what to look for in the repository, one per task.
+        """
+        located = self._locate_all(tasks, queries)
         validated = self._each("validate", located, self._validated)
         masked = self._each("mask", validated, self._masked)
         for task in masked:
@@ -89,18 +95,18 @@ class TaskStages:
 
     # --- locate and trace ---
 
-    def _locate_all(self, tasks: list[Task]) -> list[_Located]:
+    def _locate_all(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[_Located]:
         index: RepositoryIndex | None = None
         self.reporter.start("locate", len(tasks))
         results = []
-        for task in tasks:
+        for task, query in zip(tasks, queries, strict=True):
             key = self._key("locate", task)
             found = self.workspace.finished(f"{task.id}/locate", key, _Located)
             if found is None:
                 with self.workspace.ledger.timed("locate", task.id):
                     if index is None:
                         index = build_index(self.snapshot, cache=self.settings.cache_dir / "indexes")
-                    found = self._located(task, locate(index, _query(task)))
+                    found = self._located(task, locate(index, query))
                     self.workspace.save_task(found.task)
                     self.workspace.finish(f"{task.id}/locate", key, found)
             results.append(found)
@@ -230,6 +236,7 @@ class TaskStages:
         plan = plan_mask(task, self.snapshot, documents=(self.document,), paper_sha256=self.document.sha256)
         task = task.evolve(masked=plan.paths, problems=(*task.problems, *plan.problems))
         repository = self.workspace.masked_repository(task.id)
+        remove_tree(repository)  # of a run that was ended before this stage was recorded
         apply_mask(self.snapshot, plan, repository)
         leaks = scan_leaks(
             repository, snapshot=self.snapshot, plan=plan, task=task, documents=(self.document,), pdf=self.pdf
@@ -310,10 +317,6 @@ class TaskStages:
             "repeats": str(self.repeats),
             "limits": digest_of(self.settings.limits.model_dump(mode="json")),
         }
-
-
-def _query(task: Task) -> TaskQuery:
-    return TaskQuery(question=task.question, method=task.method, expected=task.truth.expected.text)
 
 
 def _with_chain(task: Task, chain: Chain, traced: Trace) -> Task:

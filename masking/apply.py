@@ -82,8 +82,7 @@ def _build(snapshot: Snapshot, plan: MaskPlan, building: Path) -> MaskedReposito
     (inside / "info").mkdir(exist_ok=True)
     (inside / "info" / "attributes").write_text(ATTRIBUTES, encoding="utf-8")
     commit = import_commit(building, changed)
-    git("read-tree", "HEAD", directory=building)
-    git("update-index", "-q", "--refresh", directory=building, check=False)
+    git("read-tree", "HEAD", directory=building)  # without stat data: equal repositories have equal index files
     return MaskedRepository(path=building, commit=commit, files=len(changed))
 
 

@@ -6,7 +6,7 @@ WORKSPACE/
   index.html  summary.json       what came out
   ledger.jsonl                   what took how long
   papers/<paper>/                paper.pdf, document.json, drafts.json
-  repositories/<name>/           the snapshot of the repository at its commit
+  repository/                    the files of the repository at its commit (and repository.json)
   environments/<digest>/         build spec and build log
   tasks/<task>/
     task.yaml  repository/       what an agent may see

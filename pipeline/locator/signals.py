@@ -81,7 +81,7 @@ def _labels(index: RepositoryIndex, words: QueryWords, documents: bool) -> Vecto
                 if label in labels(text):
                     members |= {index.position[path] for path in named if path in index.position}
         for number in members:
-            found[number] = max(found[number], 1.0 / len(members) ** 0.5)
+            found[number] = max(found[number], min(1.0, 4.0 / len(members)))
     return found
 
 

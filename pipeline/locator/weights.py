@@ -184,7 +184,7 @@ LINK_SIGNALS: Final = ("run_by", "config_of", "mentions_configs", "sibling", "sa
 
 FIXED: Final[dict[str, Signal]] = {
     "label": Signal(
-        2.0, 2.0, 1, "it is said to make the table or figure of the task", "Authors note which table a script makes."
+        3.0, 3.0, 1, "it is said to make the table or figure of the task", "Authors note which table a script makes."
     ),
     "named": Signal(
         1.0, 1.0, 1, "the task writes its file name", "Nobody writes a file's name without meaning the file."

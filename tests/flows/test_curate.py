@@ -10,8 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from flows.examples import MaterialisedExample, list_examples, materialise
 
+from flows.examples import MaterialisedExample, list_examples, materialise
 from pipeline.ledger import Ledger
 from pipeline.store import Workspace
 from pipeline.task import Status, Verdict
