@@ -22,7 +22,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock, remove_tree, write_bytes
 from pipeline.locator import TaskQuery
 from pipeline.paper import Document, Paper
-from pipeline.progress import Reporter
+from pipeline.progress import Details, Reporter
 from pipeline.repository import Snapshot, open_snapshot
 from pipeline.sandbox import Sandbox, open_sandbox
 from pipeline.schema import Record
@@ -178,7 +178,7 @@ def _open_repository(options: CurateOptions, workspace: Workspace, reporter: Rep
             commit=options.commit or (workspace.info().inputs.commit if workspace.exists() else None),
             into=workspace.root / "repository",
             allow_missing_submodules=options.allow_missing_submodules,
-            reporter=reporter,
+            reporter=Details(reporter, "repository"),
         )
     reporter.end("repository", f"{snapshot.ref.url} at {snapshot.ref.commit[:10]}, {len(snapshot.files)} files")
     for problem in snapshot.problems:
@@ -227,7 +227,7 @@ def _extract(options: CurateOptions, workspace: Workspace, info: WorkspaceInfo, 
     if document is None:
         with workspace.ledger.timed("extract"):
             write_bytes(directory / "paper.pdf", options.pdf.read_bytes())
-            document = read_document(directory / "paper.pdf", reporter=reporter)
+            document = read_document(directory / "paper.pdf", reporter=Details(reporter, "extract"))
             workspace.write_json(directory / "document.json", document)
             workspace.finish("extract", key, document)
     ocr = sum(page.ocr is not None for page in document.pages)
@@ -254,7 +254,7 @@ def _draft(options: CurateOptions, workspace: Workspace, document: Document, rep
     drafts = workspace.finished("draft", key, DraftResult)
     if drafts is None:
         with workspace.ledger.timed("draft"):
-            drafts = draft_tasks(document, max_tasks=options.max_tasks, reporter=reporter)
+            drafts = draft_tasks(document, max_tasks=options.max_tasks, reporter=Details(reporter, "draft"))
             workspace.write_json(workspace.paper_dir(info.paper_id) / "drafts.json", drafts)
             workspace.finish("draft", key, drafts)
     claims = sum(len(draft.expected.claims) for draft in drafts.drafts)

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 __all__ = ["TerminalReporter"]
@@ -56,6 +57,13 @@ class TerminalReporter:
         elif stage in self._tasks:
             self._progress.update(self._tasks[stage], advance=1, description=_plain(message))
 
+    def note(self, stage: str, message: str) -> None:
+        """Say beside the line of `stage` what it is doing."""
+        if not self._live:
+            self._line(stage, f"  {message}")
+        elif stage in self._tasks:
+            self._progress.update(self._tasks[stage], description=_plain(message))
+
     def end(self, stage: str, message: str = "") -> None:
         """Finish the line of `stage`."""
         if not self._live:
@@ -70,11 +78,12 @@ class TerminalReporter:
         self.console.print(f"[yellow]![/yellow] {_plain(message)}", highlight=False)
 
     def _line(self, stage: str, message: str) -> None:
-        self.console.print(f"[bold]{stage:<12}[/bold] {_plain(message)}", highlight=False, soft_wrap=True)
+        self.console.print(
+            f"[bold]{stage:<12}[/bold] {_plain(message, keep_indent=True)}", highlight=False, soft_wrap=True
+        )
 
 
-def _plain(message: str) -> str:
-    """Text of papers and repositories must not be read as console markup."""
-    from rich.markup import escape
-
-    return escape(" ".join(message.split()))
+def _plain(message: str, *, keep_indent: bool = False) -> str:
+    """One line, and text of papers and repositories is not read as console markup."""
+    indent = " " * (len(message) - len(message.lstrip(" "))) if keep_indent else ""
+    return escape(indent + " ".join(message.split()))

@@ -22,7 +22,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import remove_tree
 from pipeline.locator import Chain, Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.paper import Document
-from pipeline.progress import Reporter
+from pipeline.progress import Details, Reporter
 from pipeline.repository import Snapshot
 from pipeline.sandbox import BuildSpec, Image, RunResult, Sandbox
 from pipeline.schema import Problem, Record
@@ -93,6 +93,10 @@ class TaskStages:
             self.workspace.save_task(task)
         return masked
 
+    @property
+    def _details(self) -> Details:
+        return Details(self.reporter, "validate")
+
     # --- locate and trace ---
 
     def _locate_all(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[_Located]:
@@ -140,7 +144,7 @@ class TaskStages:
             located.chains,
             lambda chain, number, _: self._attempt(located.task, chain, number, candidates),
             rounds=self.settings.refinement_rounds,
-            reporter=self.reporter,
+            reporter=self._details,
         )
         assert refined is not None, "there was at least one chain"
         report = refined.best.report
@@ -180,7 +184,7 @@ class TaskStages:
                 out=out,
                 owner=self.workspace.owner,
                 limits=self.settings.limits,
-                reporter=self.reporter,
+                reporter=self._details,
             )
             more_modules = set(missing_modules(report, out)) - set(modules)
             more_libraries = set(missing_system_packages(report, out)) - set(libraries)
@@ -199,7 +203,7 @@ class TaskStages:
             extra=modules,
             before=_commit_date(self.snapshot),
             cache=self.settings.cache_dir,
-            reporter=self.reporter,
+            reporter=self._details,
         )
         return extend_environment(plan, libraries)
 
@@ -209,7 +213,7 @@ class TaskStages:
         self.workspace.write_json(directory / "spec.json", plan.spec)
         try:
             log = directory / "build.log"
-            return self.sandbox.build(plan.spec, log=log, owner=self.workspace.owner, reporter=self.reporter), None
+            return self.sandbox.build(plan.spec, log=log, owner=self.workspace.owner, reporter=self._details), None
         except ExpbenchError as error:
             if error.kind is not FailureKind.ENVIRONMENT_UNBUILDABLE:
                 raise
@@ -284,7 +288,7 @@ class TaskStages:
             system_packages=environment.system_packages,
         )
         log = self.workspace.root / "environments" / spec.digest[:12] / "build.log"
-        return self.sandbox.build(spec, log=log, owner=self.workspace.owner, reporter=self.reporter)
+        return self.sandbox.build(spec, log=log, owner=self.workspace.owner, reporter=self._details)
 
     # --- bookkeeping ---
 

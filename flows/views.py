@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.files import is_locked
 from pipeline.schema import Record
 from pipeline.store import Workspace, WorkspaceInfo
 from pipeline.task import Status, Task
@@ -41,20 +42,10 @@ def status_of(workspace: Workspace) -> StatusReport:
         seconds[entry.stage] = seconds.get(entry.stage, 0.0) + entry.duration_s
     return StatusReport(
         info=workspace.info(),
-        running=_in_use(workspace),
+        running=is_locked(workspace.lock_path),
         tasks=tuple((task.id, task.status.value, task.status_reason) for task in workspace.tasks()),
         seconds=tuple((stage, round(spent, 1)) for stage, spent in seconds.items()),
     )
-
-
-def _in_use(workspace: Workspace) -> bool:
-    from pipeline.files import exclusive_lock
-
-    try:
-        with exclusive_lock(workspace.lock_path, str(workspace.root)):
-            return False
-    except ExpbenchError:
-        return True
 
 
 def print_status(report: StatusReport, console: Console) -> None:

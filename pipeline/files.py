@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pipeline.errors import ExpbenchError, FailureKind
 
-__all__ = ["exclusive_lock", "remove_tree", "replace_directory", "write_bytes", "write_text"]
+__all__ = ["exclusive_lock", "is_locked", "remove_tree", "replace_directory", "write_bytes", "write_text"]
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -89,3 +89,15 @@ def exclusive_lock(path: Path, what: str) -> Iterator[None]:
             yield
         finally:
             fcntl.flock(stream, fcntl.LOCK_UN)
+
+
+def is_locked(path: Path) -> bool:
+    """Does a process hold the lock? Only asks: the lock file is not changed and not created."""
+    try:
+        with path.open() as stream:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False

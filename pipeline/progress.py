@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-__all__ = ["Reporter", "SilentReporter"]
+__all__ = ["Details", "Reporter", "SilentReporter"]
 
 
 @runtime_checkable
@@ -15,7 +15,10 @@ class Reporter(Protocol):
         """A stage begins; `total` is its number of steps where that is known."""
 
     def step(self, stage: str, message: str) -> None:
-        """One more step of a stage is done or under way."""
+        """One more step of a stage is done."""
+
+    def note(self, stage: str, message: str) -> None:
+        """What a stage is doing at the moment, between two steps."""
 
     def end(self, stage: str, message: str = "") -> None:
         """A stage has ended."""
@@ -33,8 +36,40 @@ class SilentReporter:
     def step(self, stage: str, message: str) -> None:
         """Do nothing."""
 
+    def note(self, stage: str, message: str) -> None:
+        """Do nothing."""
+
     def end(self, stage: str, message: str = "") -> None:
         """Do nothing."""
 
     def warn(self, message: str) -> None:
         """Do nothing."""
+
+
+class Details:
+    """Hands on the progress of a part as notes of the whole: one validation is one step of the stage that calls it."""
+
+    def __init__(self, reporter: Reporter, stage: str, prefix: str = "") -> None:
+        self._reporter = reporter
+        self._stage = stage
+        self._prefix = f"{prefix}: " if prefix else ""
+
+    def start(self, stage: str, total: int | None = None) -> None:
+        """Nothing to say yet."""
+
+    def step(self, stage: str, message: str) -> None:
+        """A note of the whole."""
+        self._reporter.note(self._stage, self._prefix + message)
+
+    def note(self, stage: str, message: str) -> None:
+        """A note of the whole."""
+        self._reporter.note(self._stage, self._prefix + message)
+
+    def end(self, stage: str, message: str = "") -> None:
+        """A note of the whole, where there is something to say."""
+        if message:
+            self._reporter.note(self._stage, self._prefix + message)
+
+    def warn(self, message: str) -> None:
+        """A warning is one of the whole, too."""
+        self._reporter.warn(self._prefix + message)

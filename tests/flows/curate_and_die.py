@@ -38,6 +38,9 @@ class DyingReporter:
     def step(self, stage: str, message: str) -> None:
         self._event()
 
+    def note(self, stage: str, message: str) -> None:
+        self._event()
+
     def end(self, stage: str, message: str = "") -> None:
         self._event()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import exclusive_lock, remove_tree, replace_directory, write_text
+from pipeline.files import exclusive_lock, is_locked, remove_tree, replace_directory, write_text
 
 
 def test_a_failed_replacement_leaves_the_old_directory_and_no_rest(tmp_path: Path) -> None:
@@ -59,7 +59,9 @@ def test_a_lock_names_the_process_that_holds_it_and_is_free_when_that_was_killed
     with pytest.raises(ExpbenchError, match=str(process.pid)) as caught, exclusive_lock(tmp_path / "lock", "it"):
         pass
     assert caught.value.kind is FailureKind.WORKSPACE_LOCKED
+    assert is_locked(tmp_path / "lock")
     process.kill()
     process.join()
+    assert not is_locked(tmp_path / "lock")
     with exclusive_lock(tmp_path / "lock", "it"):
         write_text(tmp_path / "f", "x")

@@ -1,0 +1,105 @@
+"""The command line as its users meet it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.store import Inputs, Workspace, WorkspaceInfo
+from pipeline.task import Status
+from pipeline.version import version
+from tests.pipeline.test_store import SECRET, make_task
+
+
+def expbench(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    workspace = Workspace(tmp_path / "work")
+    inputs = Inputs(
+        paper_sha256="0" * 64,
+        repository="code",
+        commit="a" * 40,
+        engine="keyless",
+        sandbox="docker",
+        repeats=2,
+        max_tasks=None,
+    )
+    workspace.write_info(
+        WorkspaceInfo(inputs=inputs, paper_id="paper", created_at="2026-01-01T00:00:00+00:00", expbench="0.1.0")
+    )
+    workspace.save_task(make_task())
+    workspace.save_task(
+        make_task("paper-table-2-accuracy", Status.REJECTED).evolve(status_reason="not reproduced: [x]")
+    )
+    return workspace
+
+
+@pytest.mark.parametrize("command", ["curate", "show", "status", "doctor", "examples", "release"])
+def test_every_command_explains_itself_with_an_example(command: str) -> None:
+    done = expbench(command, "--help")
+    assert done.returncode == 0
+    assert "Example" in done.stdout
+    assert f"expbench {command}" in done.stdout
+
+
+def test_the_version_is_printed() -> None:
+    assert expbench("--version").stdout.strip() == f"expbench {version()}"
+
+
+def test_a_wrong_option_is_a_usage_error() -> None:
+    assert expbench("curate", "--frobnicate").returncode == 2
+
+
+def test_status_counts_and_gives_reasons(workspace: Workspace) -> None:
+    done = expbench("status", workspace.root)
+    assert done.returncode == 0
+    assert "release candidate" in done.stdout
+    assert "not reproduced: [x]" in " ".join(done.stdout.split())
+    told = json.loads(expbench("status", workspace.root, "--json").stdout)
+    assert told["running"] is False
+    assert [task[1] for task in told["tasks"]] == ["masked", "rejected"]
+
+
+def test_show_hides_the_ground_truth_unless_asked(workspace: Workspace) -> None:
+    shown = expbench("show", workspace.root, "table-1-accuracy")
+    assert shown.returncode == 0
+    assert "How do the methods compare" in shown.stdout
+    assert SECRET not in shown.stdout
+    assert SECRET not in expbench("show", workspace.root, "table-1-accuracy", "--json").stdout
+    with_truth = expbench("show", workspace.root, "table-1-accuracy", "--truth")
+    assert SECRET in with_truth.stdout
+    assert "scripts/run secret.py" in with_truth.stdout
+
+
+def test_show_says_which_tasks_there_are_when_the_name_is_wrong(workspace: Workspace) -> None:
+    done = expbench("show", workspace.root, "nothing")
+    assert done.returncode == 5
+    assert "paper-table-1-accuracy" in done.stderr
+    ambiguous = expbench("show", workspace.root, "accuracy")
+    assert ambiguous.returncode == 5
+    assert "fits 2 tasks" in ambiguous.stderr
+
+
+def test_errors_are_json_when_json_was_asked_for(tmp_path: Path) -> None:
+    done = expbench("status", tmp_path / "missing", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == told["exit_code"] == 5
+    assert told["next_step"]
+
+
+def test_help_is_immediate() -> None:
+    """Importing the command line must not import what only a command needs."""
+    code = (
+        "import sys, flows.cli; heavy = {'pymupdf', 'docker', 'datasets', 'scipy', 'numpy', 'git'} & set(sys.modules); "
+        "print(sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
