@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store import Inputs, Workspace, WorkspaceInfo
+from pipeline.store import Workspace
 from pipeline.task import Status
 from pipeline.version import version
+from tests.flows.support import empty_workspace
 from tests.pipeline.test_store import SECRET, make_task
 
 
@@ -22,19 +23,7 @@ def expbench(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    workspace = Workspace(tmp_path / "work")
-    inputs = Inputs(
-        paper_sha256="0" * 64,
-        repository="code",
-        commit="a" * 40,
-        engine="keyless",
-        sandbox="docker",
-        repeats=2,
-        max_tasks=None,
-    )
-    workspace.write_info(
-        WorkspaceInfo(inputs=inputs, paper_id="paper", created_at="2026-01-01T00:00:00+00:00", expbench="0.1.0")
-    )
+    workspace = empty_workspace(tmp_path / "work")
     workspace.save_task(make_task())
     workspace.save_task(
         make_task("paper-table-2-accuracy", Status.REJECTED).evolve(status_reason="not reproduced: [x]")

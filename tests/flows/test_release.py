@@ -6,26 +6,15 @@ import pytest
 
 from flows.release import release
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.store import Inputs, Workspace, WorkspaceInfo
+from pipeline.store import Workspace
 from pipeline.task import Status
+from tests.flows.support import empty_workspace
 from tests.pipeline.test_store import SECRET, make_task
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    workspace = Workspace(tmp_path / "work")
-    inputs = Inputs(
-        paper_sha256="0" * 64,
-        repository="code",
-        commit="a" * 40,
-        engine="keyless",
-        sandbox="docker",
-        repeats=2,
-        max_tasks=None,
-    )
-    workspace.write_info(
-        WorkspaceInfo(inputs=inputs, paper_id="paper", created_at="2026-01-01T00:00:00+00:00", expbench="0.1.0")
-    )
+    workspace = empty_workspace(tmp_path / "work")
     for task in (
         make_task(),
         make_task("paper-table-2-rejected", Status.REJECTED),
