@@ -91,9 +91,9 @@ def print_tasks(tasks: list[Task], console: Console) -> None:
     """One line per task."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("status", "task", "claims", "entry", "question"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading in {"status", "task", "claims"})
     for task in tasks:
-        entry = task.truth.sources[0].path if task.truth.sources else "-"
+        entry = next((source.path for source in task.truth.sources if source.role == "entry"), "-")
         claims = str(len(task.truth.expected.claims))
         question = escape(shorten(task.question, 90))
         table.add_row(styled_status(task.status), task.id, claims, escape(entry), question)

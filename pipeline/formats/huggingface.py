@@ -1,14 +1,16 @@
 """Write tasks as a data set for Hugging Face `datasets`: Parquet, typed features, answers in a configuration apart.
 
 Layout: `tasks/` (what an agent may see), `truth/` (ground truth and evidence, joined by `id`), the masked repositories
-as plain files beside them where the licence allows redistribution (otherwise the truth holds URL, commit and mask as a
+as archives beside them where the licence allows redistribution (otherwise the truth holds URL, commit and mask as a
 recipe), and `README.md`, the card, whose front matter names the configurations.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
-import shutil
+import os
+import tarfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -57,16 +59,44 @@ def write_dataset(directory: Path, tasks: list[Task], *, workspace: Workspace, n
         _write_parquet(fresh / "truth" / "test.parquet", [_private_row(task) for task in tasks], _private_features())
         for task in tasks:
             if task.repository.license in REDISTRIBUTABLE:
-                shutil.copytree(workspace.masked_repository(task.id), fresh / "repositories" / task.id, symlinks=True)
+                _write_archive(fresh / _archive(task), workspace.masked_repository(task.id))
         (fresh / "README.md").write_text(_card(name, tasks), encoding="utf-8")
         marker = {"name": name, "tasks": [task.id for task in tasks], "expbench": version()}
         (fresh / _MARKER).write_text(json.dumps(marker, indent=1) + "\n", encoding="utf-8")
     return _CONFIGS
 
 
+def _archive(task: Task) -> str:
+    return f"repositories/{task.id}.tar.gz"
+
+
+def _write_archive(path: Path, repository: Path) -> None:
+    """The repository's files without `.git`, byte for byte the same for the same files (modes and links kept)."""
+
+    def neutral(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        if entry.name == ".git" or entry.name.startswith(".git/"):
+            return None
+        entry.uid = entry.gid = entry.mtime = 0
+        entry.uname = entry.gname = ""
+        entry.mode = 0o755 if entry.isdir() or entry.mode & 0o111 else 0o644
+        return entry
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for entry in sorted(repository.iterdir(), key=lambda item: os.fsencode(item.name)):
+            archive.add(entry, arcname=entry.name, filter=neutral)
+
+
 def _write_parquet(path: Path, rows: list[dict[str, Any]], features: Features) -> None:
+    from datasets.utils.logging import disable_progress_bar
+
     from datasets import Dataset
 
+    disable_progress_bar()  # a bar for a file that is written in milliseconds
     path.parent.mkdir(parents=True, exist_ok=True)
     Dataset.from_list(rows, features=features).to_parquet(str(path))
 
@@ -107,7 +137,7 @@ def _public_row(task: Task) -> dict[str, Any]:
         "repository_url": task.repository.url,
         "repository_commit": task.repository.commit,
         "repository_license": task.repository.license,
-        "masked_repository": f"repositories/{task.id}" if shipped else None,
+        "masked_repository": _archive(task) if shipped else None,
         "question": task.question,
         "method": task.method,
         "agent_instructions": task.agent_instructions,
@@ -216,8 +246,8 @@ def _card(name: str, tasks: list[Task]) -> str:
         "",
         "- `tasks`: what an agent may see: question, method, instructions, environment, masked repository.",
         "- `truth`: ground truth with evidence, joined by `id`. **Keep it away from agents.**",
-        "- `repositories/<id>`: the masked repository, one commit, where the licence allows redistribution; otherwise "
-        "build it from `repository_url`, `repository_commit` and `masked`.",
+        "- `repositories/<id>.tar.gz`: the files of the masked repository, where the licence allows redistribution; "
+        "otherwise build it from `repository_url`, `repository_commit` and `masked`.",
         "",
         "Each task was re-executed in a clean sandbox; its numbers lie inside the band of each claim; the masked "
         "repository passed the leak scan and the round trip (original passes, masked fails, restored passes).",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def workspace(tmp_path: Path) -> Workspace:
         masked = workspace.masked_repository(task.id)
         masked.mkdir()
         (masked / "left.py").write_text("print('starter code')\n")
+        (masked / ".git").mkdir()
     return workspace
 
 
@@ -62,9 +64,12 @@ def test_the_data_set_is_read_by_datasets_with_the_answers_apart(workspace: Work
 
 def test_a_masked_repository_is_shipped_only_where_its_licence_allows(workspace: Workspace, tmp_path: Path) -> None:
     result = release(workspace, out=tmp_path / "out", accept_all=True, name=None)
-    assert [path.name for path in (result.directory / "repositories").iterdir()] == ["paper-table-1-accuracy"]
+    archives = list((result.directory / "repositories").iterdir())
+    assert [path.name for path in archives] == ["paper-table-1-accuracy.tar.gz"]
+    with tarfile.open(archives[0]) as archive:
+        assert archive.getnames() == ["left.py"]
     rows = {row["id"]: row for row in load(result.directory, "tasks", tmp_path / "cache").to_list()}
-    assert rows["paper-table-1-accuracy"]["masked_repository"] == "repositories/paper-table-1-accuracy"
+    assert rows["paper-table-1-accuracy"]["masked_repository"] == "repositories/paper-table-1-accuracy.tar.gz"
     assert rows["paper-table-3-other"]["masked_repository"] is None
 
 
