@@ -19,4 +19,4 @@ class Outcome(StoredRecord):
     tasks: tuple[tuple[str, str, str], ...]
     """(task id, status, reason)."""
     candidates: int
-    """Tasks that are masked, leak-free by the scan and passed the round trip."""
+    """Tasks that are masked, leak-free by the scan and passed the round trip; approved and released ones included."""

@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from extractors.keyless import DraftResult
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from extractors.keyless import DraftResult
 from extractors.pdf import render_crop
 from flows.outcome import Outcome
 from pipeline.files import write_bytes
@@ -37,7 +37,7 @@ def write_summary(
         engine=info.inputs.engine,
         sandbox=info.inputs.sandbox,
         tasks=tuple((task.id, task.status.value, task.status_reason) for task in tasks),
-        candidates=sum(task.status is Status.MASKED for task in tasks),
+        candidates=sum(task.status in {Status.MASKED, Status.APPROVED, Status.RELEASED} for task in tasks),
     )
     pdf = workspace.paper_dir(info.paper_id) / "paper.pdf"
     environment = Environment(

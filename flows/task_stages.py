@@ -89,9 +89,7 @@ class TaskStages:
         located = self._locate_all(tasks, queries)
         validated = self._each("validate", located, self._validated)
         masked = self._each("mask", validated, self._masked)
-        for task in masked:
-            self.workspace.save_task(task)
-        return masked
+        return [self._saved(task) for task in masked]
 
     @property
     def _details(self) -> Details:
@@ -111,7 +109,7 @@ class TaskStages:
                     if index is None:
                         index = build_index(self.snapshot, cache=self.settings.cache_dir / "indexes")
                     found = self._located(task, locate(index, query))
-                    self.workspace.save_task(found.task)
+                    self._saved(found.task)
                     self.workspace.finish(f"{task.id}/locate", key, found)
             results.append(found)
             entry = ", ".join(found.chains[0].entries) if found.chains else f"not found: {found.task.status_reason}"
@@ -302,13 +300,23 @@ class TaskStages:
             if state is None:
                 with self.workspace.ledger.timed(stage, task.id):
                     state = _State(task=work(item))
-                    self.workspace.save_task(state.task)
+                    self._saved(state.task)
                     self.workspace.finish(f"{task.id}/{stage}", key, state)
             results.append(state.task)
             reason = f": {state.task.status_reason}" if state.task.status_reason else ""
             self.reporter.step(stage, f"{task.id}: {state.task.status}{reason}")
         self.reporter.end(stage)
         return results
+
+    def _saved(self, task: Task) -> Task:
+        """Write the task; a decision on the same content stays in force, one on other content stays on record."""
+        if task.id in self.workspace.task_ids():
+            old = self.workspace.load_task(task.id)
+            if old.reviews:
+                unchanged = old.evolve(status=task.status, reviews=task.reviews) == task
+                task = old if unchanged else task.evolve(reviews=old.reviews)
+        self.workspace.save_task(task)
+        return task
 
     def _key(self, stage: str, value: Record) -> dict[str, str]:
         """What a stage depends on: its version, the value it starts from, the snapshot, and the options."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from flows.examples import MaterialisedExample, list_examples, materialise
+from flows.release import release
 from pipeline.ledger import Ledger
 from pipeline.store import Workspace
 from pipeline.task import Status, Verdict
@@ -100,6 +102,19 @@ def test_the_same_input_gives_the_same_task_files(
     done = curate_in_child(example, tmp_path / "again", "never")
     assert done.returncode == 0, done.stderr
     assert task_files(Workspace(tmp_path / "again")) == task_files(reference)
+
+
+def test_what_was_approved_and_released_survives_a_resumed_run(
+    example: MaterialisedExample, reference: Workspace, tmp_path: Path
+) -> None:
+    workspace = Workspace(tmp_path / "work")
+    shutil.copytree(reference.root, workspace.root, symlinks=True)
+    release(workspace, out=tmp_path / "dataset", accept_all=True, name=None)
+    before = workspace.tasks()
+    assert [task.status for task in before] == [Status.RELEASED] * MAX_TASKS
+    resumed = curate_in_child(example, workspace.root, "never")
+    assert resumed.returncode == 0, resumed.stderr
+    assert workspace.tasks() == before
 
 
 def test_killed_again_and_again_it_resumes_to_the_same_tasks(
