@@ -176,7 +176,7 @@ def find_furniture(pages: Sequence[PageText], rules: Sequence[Sequence[Rule]]) -
     for page in pages:
         for key in {_key(line) for line in page.lines if _at_edge(line, page)}:
             places[key] += 1
-    furniture: set[int] = set()
+    furniture = _numbered_heads(pages)
     for page, page_rules in zip(pages, rules, strict=True):
         furniture |= _line_numbers(page)
         often = 3 if len(pages) > 4 else 2
@@ -187,6 +187,25 @@ def find_furniture(pages: Sequence[PageText], rules: Sequence[Sequence[Rule]]) -
             if _at_edge(line, page) and _outermost(line, page) and (_NUMBER.match(text) or _NOTICE.match(text)):
                 furniture.add(id(line))
     return furniture
+
+
+def _numbered_heads(pages: Sequence[PageText]) -> set[int]:
+    """Heads and feet that hold the page's number, wherever they stand: outermost numbers that count with the pages.
+
+    What stands on the same baseline (`4  5 Signal regions`) is the rest of the running head.
+    """
+    found: dict[tuple[int, int], list[tuple[PageText, TextLine]]] = {}
+    for page in pages:
+        for line in page.lines:
+            if re.fullmatch(r"\d{1,4}", line.text.strip()) and _outermost(line, page):
+                place = (int(line.text) - page.number, round(line.baseline / 3))
+                found.setdefault(place, []).append((page, line))
+    return {
+        id(other)
+        for members in found.values() if len(members) >= 3
+        for page, line in members
+        for other in page.lines if abs(other.baseline - line.baseline) < 2
+    }  # fmt: skip
 
 
 def _stands_off(line: TextLine, repeated: Sequence[TextLine], page: PageText, rules: Sequence[Rule]) -> bool:

@@ -186,10 +186,14 @@ class Reading:
         if not isinstance(evidence, TableEvidence):
             return False
         for table in self.document.tables:
-            if table.label == evidence.label and table.page == evidence.page:
-                if evidence.row is None or evidence.column is None:
-                    return evidence.quote in (table.caption, table.label)
-                return evidence.quote in _cell_text(table, evidence.row, evidence.column)
+            if table.label != evidence.label or table.page != evidence.page:
+                continue
+            if evidence.row is None or evidence.column is None:
+                found = evidence.quote in (table.caption, table.label)
+            else:
+                found = evidence.quote in _cell_text(table, evidence.row, evidence.column)
+            if found:
+                return True
         return False
 
 

@@ -61,7 +61,7 @@ class Roles:
     """Which part of a table's headers and labels names the metric; `refusal` is set when none does."""
 
     def __init__(self, table: Table, layout: Layout, described: str, known: Mapping[str, str], text: str) -> None:
-        self.table, self.layout, self.known = table, layout, known
+        self.table, self.layout, self.known, self.text = table, layout, known, text
         self.aliases = _aliases(headers_of(layout), f"{table.caption} {described}", text)
         self.refusal: Refusal | None = None
         self.columns: dict[int, list[ValueCell]] = {}
@@ -241,8 +241,8 @@ class Roles:
     def _column_axis(self, row: int) -> str:
         """A name for what varies over the columns.
 
-        A spanner above, other tables of the paper, a word that all values share, or the caption; `setting` (`group of
-        settings` for an outer row) where none of them tells.
+        A spanner above, other tables of the paper, a word that all values share, or the caption; `setting` (`condition`
+        for an outer row) where none of them tells.
         """
         rows = sorted({r for values in self.columns.values() for r, _ in values[0].heads})
         for r in rows:
@@ -256,13 +256,13 @@ class Roles:
         names = Counter(self.known[key] for text in texts if (key := label_words(text)) in self.known)
         if names and names.most_common(1)[0][1] * 2 >= len(texts):
             return names.most_common(1)[0][0]
-        name = _shared_word(texts) or _caption_axis(self.table.caption)
+        name = _shared_word(texts) or _word_behind(texts, self.text) or _caption_axis(self.table.caption)
         if name is not None:
             return name
         named = any(re.match(r"method|model|approach|variant|algorithm", h, re.I) for h in self.layout.label_heads)
         if not named and all(re.match(r"[A-Z]\w*[A-Z]|[A-Z][a-z]+", text) for text in texts):
             return "method"
-        return "group of settings" if any(r > row for r in rows if r != self.metric_row) else "setting"
+        return "condition" if any(r > row for r in rows if r != self.metric_row) else "setting"
 
 
 def _shared_word(texts: Sequence[str]) -> str | None:
@@ -272,6 +272,24 @@ def _shared_word(texts: Sequence[str]) -> str | None:
     lasts = {text.split()[-1].lower() for text in texts}
     word = lasts.pop()
     return word if not lasts and word.isalpha() else None
+
+
+_NO_NOUN: Final = re.compile(
+    r"the|and|for|are|was|were|with|that|this|has|have|can|may|not|its|our|all|one|two|than|then|but|from|into|each"
+)
+
+
+def _word_behind(texts: Sequence[str], prose: str) -> str | None:
+    """`noise`, for `Symmetric` and `Asymmetric`, where the paper writes `symmetric noise` and `asymmetric noise`.
+
+    The noun that the prose puts behind each of the values says what they are values of.
+    """
+    if len(texts) < 2 or any(not re.fullmatch(r"[A-Z][a-z]{3,}", text) for text in texts):
+        return None
+    behind = [Counter(re.findall(rf"\b{text.lower()}\s([a-z]{{3,}})\b", prose.lower())) for text in texts]
+    shared = {word for word in set.intersection(*map(set, behind)) if not _NO_NOUN.fullmatch(word)}
+    noun = min(shared, key=lambda word: (-min(counts[word] for counts in behind), word), default=None)
+    return re.sub(r"(?<!s)s$", "", noun) if noun else None
 
 
 def _caption_axis(caption: str) -> str | None:

@@ -43,6 +43,7 @@ _ACCENTS: Final = {
 }  # fmt: skip
 _DOTLESS: Final = {"\u0131": "i", "\u0237": "j"}
 _SPACES: Final = re.compile(r" {2,}")
+_LITTLE: Final = frozenset({"of", "the", "to", "in", "by", "and", "on", "for", "at", "a", "as", "or"})
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 
@@ -110,7 +111,12 @@ class Vocabulary:
         broken, rest = head.group(0)[:-1].lower(), tail.group(0).lower()
         if broken + rest in self._words:
             return False
-        return f"{broken}-{rest}" in self._words or self._both_words(broken, rest)
+        if f"{broken}-{rest}" in self._words or self._both_words(broken, rest):
+            return True
+        # inside a compound of several parts (`leave-` / `one-out`, `state-of-the-` / `art`) a part that is a word
+        # tells: fragments of a broken word are hardly ever words, nor does a broken word follow `of-` or `the-`
+        begun, function = rest.split("-"), broken.split("-")
+        return (len(begun) > 1 and begun[0] in self._words) or (len(function) > 1 and function[-1] in _LITTLE)
 
     def _both_words(self, left: str, right: str) -> bool:
         """`per-symbol`, `near-optimal`: both parts occur as words of their own."""

@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 __all__ = [
-    "CONDITION_HEADER", "FINDING", "HIGHER", "INDEX_HEADER", "LOWER", "METRIC", "MODIFIER", "ROLE_TITLES", "SETTING",
-    "WINNER", "direction_of", "find_metric", "is_metric_header",
+    "CONDITION_HEADER", "FINDING", "HIGHER", "INDEX_HEADER", "LOWER", "METRIC", "MODIFIER", "OBSERVED", "ROLE_TITLES",
+    "SETTING", "WINNER", "direction_of", "find_metric", "is_metric_header",
 ]  # fmt: skip
 
 _HIGHER_WORDS: Final = (
@@ -28,7 +28,7 @@ _LOWER_WORDS: Final = (
     r"KL(?: divergence)?|NLL|BPC|regret|latency|run-?times?|(?:wall[- ]?clock|training|inference|computation|execution|"
     r"running|CPU|solve|query|fit(?:ting)?|sampling) times?|(?:peak )?memory(?: usage| footprint)?|FLOPs|EER|ECE|"
     r"Brier(?: score)?|bias|discrepancy|violations?|(?:false|true) (?:positive|negative) rates?|FPR|FNR|deviation|"
-    r"Self[- ]\s?BLEU|MACs|energy consumption|overhead"
+    r"(?:interval|Winkler|pinball) scores?|CRPS|Self[- ]\s?BLEU|MACs|energy consumption|overhead"
 )
 _NEUTRAL_WORDS: Final = (
     r"(?:(?!(?:a|the|this|that|of|to|at|noise|aspect)\b)[\w-]+ )?ratio|"
@@ -95,6 +95,17 @@ FINDING: Final = re.compile(
     r"recovers?|fails? to|helps?|benefit\w*)\b",
     re.IGNORECASE,
 )
+
+OBSERVED: Final = re.compile(
+    r"\b(?:loses?|lost|falls? (?:behind|short)|hardly|nearly|matters?|depends? (?:on|strongly)|tends? to|suffers?|"
+    r"benefits? (?:least|most|from)|is (?:close to|within|sensitive|robust|insensitive|stable)|close to the (?:level|"
+    r"value|performance)|within (?:\d[\d.]* )?(?:points|percent)|lucky|comparable|counterbalanced|as (?:a )?"
+    r"consequence|"
+    r"consequently|allows?|brings?|easiest|hardest|blessing|at the (?:price|cost) of|presumably|as expected|due to|"
+    r"the (?:picture|curves?|difference|trend|gap)\b|narrow\w*|holds? on average|visible|noticeabl\w+|drops?|gains?)\b",
+    re.IGNORECASE,
+)
+"""What sentences of result sections say about an outcome without comparing or concluding: they tell, they do not do."""
 
 ROLE_TITLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("skip", re.compile(

@@ -12,16 +12,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from extractors._reading import Line, Reading
+from extractors._scope import scope_of
 from extractors._vocabulary import find_metric
 from extractors.answers import states_answer
 from extractors.claims import normalize
 from extractors.method_text import Context, MethodLine, caption_text, method_lines, settings_for
+from extractors.outcome import compose_expected
 from extractors.prose import clean_name, slugify
-from extractors.questions import agent_instructions, closing_step, comparisons, compose_question, expected_text
+from extractors.questions import agent_instructions, closing_step, compose_question
 from extractors.takeaways import Experiment
 from extractors.variables import Plan, design_variables, plan_experiment
 from pipeline.schema import Problem, Severity
-from pipeline.task import Draft, Evidence, Expected
+from pipeline.task import Draft, Evidence
 
 __all__ = ["compose_draft", "confidence_parts"]
 
@@ -47,18 +49,17 @@ def compose_draft(context: Context, experiment: Experiment, problems: list[Probl
         _report(problems, where, "no task: its sentences do not say under which conditions the numbers hold")
         return None
     names = _spelled_out(context, plan)
+    plan.shown = _symbols_spelled_out(reading, plan)
     statements = _statements(experiment)
-    expected = Expected(
-        text=expected_text(plan, [line.text for line in statements], names), claims=plan.claims,
-        comparisons=comparisons(plan),
-    )  # fmt: skip
+    expected = compose_expected(plan.claims, [line.text for line in statements])
     probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
     question = compose_question(plan, names, _topic(reading, experiment, plan))
-    method = method_lines(context, experiment, plan, probe)
+    scope = scope_of(context.labels, plan)
+    method = method_lines(context, experiment, plan, probe, scope)
     if not method:
         _report(problems, where, "no task: no sentence of the paper says how it was done without stating the result")
         return None
-    settings = settings_for(context, experiment, plan, method)
+    settings = settings_for(context, experiment, plan, method, scope)
     asked = [(s.name, s.value) for s in settings if not states_answer(f"{s.name} = {s.value}", probe)]
     instructions = agent_instructions(plan, names, asked)
     text = " ".join([*(item.text for item in method), closing_step(plan, names)])
@@ -123,6 +124,10 @@ def _spelled_out(context: Context, plan: Plan) -> dict[str, str]:
         elif len(head) <= 2 and head in context.names:
             part = metric.name[len(head) :].strip()
             names[metric.name] = f"{context.names[head]} ({part})" if part else context.names[head]
+    for metric in plan.metrics:
+        written = _as_written(context.reading, metric.name)
+        if written != metric.name:
+            names.setdefault(metric.name, written)
     table = plan.experiment.table
     if table is not None and len(plan.metrics) == 1:
         caption = caption_text(context.reading, table.table)
@@ -135,6 +140,40 @@ def _spelled_out(context: Context, plan: Plan) -> dict[str, str]:
         if match and name not in names:
             names[name] = f"{name} of {match['of']}"
     return names
+
+
+def _symbols_spelled_out(reading: Reading, plan: Plan) -> dict[str, str]:
+    """Axes whose header is a bare symbol, in the words of the caption: `by rate p of noise`, `by number of points`."""
+    table = plan.experiment.table
+    if table is None:
+        return {}
+    caption = caption_text(reading, table.table)
+    shown: dict[str, str] = {}
+    for axis in plan.axes:
+        if not re.fullmatch(r"[^\W\d_]{1,2}|[a-zA-Z](?:train|test|val|cal)", axis.name):
+            continue
+        symbol = (
+            rf"\b(?:by|against|over|versus)\s(?:the\s)?((?:[a-z][\w-]*\s){{1,4}}{axis.name}(?:\sof\s[a-z][a-z ]*)?)\b"
+        )
+        phrase = (
+            r"\bby\s(?:the\s)?(number of [a-z][a-z ]*|[a-z]+ (?:rate|size|level|strength|length|depth))(?=[.,;(]|$)"
+        )
+        match = re.search(symbol, caption) or re.search(phrase, caption)
+        heads = (text for row in table.table.grid[: table.table.header_rows] for text in row)
+        percent = any(re.match(rf"{re.escape(axis.name)}\s?[\[(]%", head) for head in heads)
+        if match is not None:
+            shown[axis.name] = match[1].strip() + (" (in %)" if percent else "")
+    return shown
+
+
+def _as_written(reading: Reading, name: str) -> str:
+    """A header in title case as the body writes its words: `Gauge Factor` -> `gauge factor`; `Rand Index` stays."""
+    if not re.fullmatch(r"[A-Z][a-z]+(?:[ -][A-Z]?[a-z]+)+", name):
+        return name
+    body = " ".join(line.text for line in reading.lines)
+    words = re.findall(r"[A-Za-z]+", name)
+    lower = all(re.search(rf"\b{word.lower()}\b", body) for word in words)
+    return name.lower() if lower else name
 
 
 def _topic(reading: Reading, experiment: Experiment, plan: Plan) -> str:

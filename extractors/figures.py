@@ -5,6 +5,7 @@ Non-goal: reading values off a plot.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,6 +16,7 @@ from pipeline.paper import Box, Figure, FloatKind
 
 __all__ = ["figure_region", "read_figures"]
 
+_PANEL: Final = re.compile(r"(?:\([a-h]\)\s*)+")
 _REACH: Final = 40.0
 """Points of white between a caption and its graphic, or between two parts of one figure."""
 
@@ -169,6 +171,12 @@ def _figure(
             texts.append(squeeze(line.text))
         for line in inside:
             region = region.union(line.box)
+        for line in page.lines:  # names of panels stand beyond the labels of their axes
+            x, y = (line.box.x0 + line.box.x1) / 2, (line.box.y0 + line.box.y1) / 2
+            within = region.x0 <= x <= region.x1 and region.y0 - 2 * margin <= y <= region.y1 + 2 * margin
+            if within and id(line) not in own and _PANEL.fullmatch(line.text.strip()):
+                inside.append(line)
+                region = region.union(line.box)
     figure = Figure(
         label=caption.label,
         caption=caption.text(vocabulary),

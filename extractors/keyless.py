@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from extractors._reading import Reading
+from extractors._scope import labels_of
 from extractors._sentences import run_in_heading
 from extractors.drafting import compose_draft
 from extractors.method_text import Context
@@ -52,7 +53,10 @@ def draft_tasks(document: Document, *, max_tasks: int | None = None, reporter: R
     problems = list(found.problems)
     discussed = frozenset(block for e in found.experiments if e.table is not None for block in e.blocks)
     stated = frozenset(line.order for experiment in found.experiments for line in experiment.statements)
-    context = Context(reading, Index(reading), _definitions(reading), _settings_tables(document), discussed, stated)
+    context = Context(
+        reading, Index(reading), _definitions(reading), _settings_tables(document), discussed, stated,
+        labels_of(found.experiments),
+    )  # fmt: skip
     reporter.start(_STAGE, len(found.experiments))
     drafts: list[Draft] = []
     for experiment in found.experiments:

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from extractors._reading import Line, Reading, role_of_title
-from extractors._vocabulary import FINDING, WINNER
+from extractors._scope import Scope
+from extractors._vocabulary import FINDING, OBSERVED, WINNER
 from extractors.answers import states_answer
 from extractors.claims import find_numbers, normalize, text_claims
-from extractors.prose import adapt_sentence
+from extractors.prose import adapt_sentence, does_step
 from extractors.refining import Index, find_settings, settings_of_table
 from extractors.takeaways import Experiment, about_others
 from extractors.variables import Plan
@@ -43,7 +44,10 @@ _TALK: Final = re.compile(
     r"\b(?:these results|supports?|often|it is possible|is known for|requires?|suitable|testbed|tables?|figures?|"
     r"fig\.|shown? in|summari[sz]ed|we (?:believe|hope|anticipate|note|attribute|hypothesi[sz]e)|"
     r"finding|contribution|acknowledg|future|motivat\w+|challeng\w+|important|novel|recently|popular|widely|intuiti\w+|"
-    r"limitation|not (?:obvious|clear)|in contrast|lacks?|however|available at|github|https?:)",
+    r"limitation|not (?:obvious|clear)|in contrast|lacks?|however|available at|publicly|github|https?:|may\b|might\b|"
+    r"want to|as (?:below|follows)|under an? (?:minute|second|hour)|"
+    r"(?:this|these)(?=[,.;]|\s(?:from|in|is|are|by|to|for|with)\b)|"
+    r"refers? (?:the reader|to)|can serve|found\b(?! in)|(?:is|in|of|by|from|see|solves?) \(\d+\))",
     re.IGNORECASE,
 )
 
@@ -60,6 +64,8 @@ class Context(NamedTuple):
     """Blocks that refer to a result table: each is about that table's experiment."""
     stated: frozenset[int]
     """Indices of all result sentences: what states one experiment's result is no method of another."""
+    labels: frozenset[str] = frozenset()
+    """Names of all methods and data sets that the paper's result tables compare (see `extractors._scope`)."""
 
 
 class MethodLine(NamedTuple):
@@ -92,27 +98,58 @@ def caption_text(reading: Reading, table: Table) -> str:
     return re.sub(r"^\s*(?:TABLE|Table|Tab\.)\s*[\w.]+\s*[:.|–-]?\s*", "", _recase(reading, table.caption))
 
 
-def _is_method(reading: Reading, line: Line, stated: frozenset[int]) -> bool:
-    """Does a sentence say how something is done, without saying what came out?"""
+def _is_method(reading: Reading, line: Line, stated: frozenset[int], scope: Scope | None = None) -> bool:
+    """Does a sentence say how something is done, without saying what came out?
+
+    With a `scope`, what a setup says of a compared method by name (`Huber is ...`) counts as well.
+    """
     text = _FLOAT.sub("", line.text)
+    if line.order in stated or not _is_whole_sentence(reading, line, text):
+        return False
+    if reading.role(line) in ("skip", "framing") or WINNER.search(text) or _TALK.search(_strip_references(text)):
+        return False
+    if about_others(re.sub(r"^[A-Z]\w+:\s", "", text)):
+        return False
+    named = scope is not None and reading.role(line) in ("setup", "method") and scope.names(text)
+    if not (_DOES.search(text) or named or does_step(text) or _is_general_setup(reading, line)):
+        return False
+    measured = [c for c in text_claims(text) if c.number.decimals > 0 or c.number.unit == "%"]
+    told = reading.role(line) == "evaluation" and (FINDING.search(text) or OBSERVED.search(text))
+    return not measured and not told
+
+
+def _is_whole_sentence(reading: Reading, line: Line, text: str) -> bool:
+    """Not a heading, a question, half a sentence cut by a page or a float, a scrap of a formula or a monster."""
     words = re.findall(r"[A-Za-z]{3,}", text)
     if normalize(text).rstrip(".") == normalize(reading.blocks[line.block].title) or text.endswith("?"):
         return False
     if not re.search(r"[.:;!?][\"”)]?$", text) or re.match(r"[a-z]", line.text):
-        return False  # half a sentence, cut by a page or a float
-    if (
-        line.order in stated
-        or len(words) < 5
-        or len(words) * 3 < len(re.findall(r"[^\W\d_]+", text))
-        or len(text) > 420
-    ):
         return False
-    if reading.role(line) in ("skip", "framing") or WINNER.search(text) or _TALK.search(_strip_references(text)):
+    if re.search(r"(?:^|\s)[a-z]\s[a-z]\s|\(\d+\)$", text):
         return False
-    if about_others(text) or not _DOES.search(text) or re.search(r"(?:^|\s)[a-z]\s[a-z]\s|\(\d+\)$", text):
-        return False
-    measured = [c for c in text_claims(text) if c.number.decimals > 0 or c.number.unit == "%"]
-    return not measured and not (FINDING.search(text) and reading.role(line) == "evaluation")
+    return len(words) >= 5 and len(words) * 3 >= len(re.findall(r"[^\W\d_]+", text)) and len(text) <= 420
+
+
+_APPROACH_TITLE: Final = re.compile(
+    r"^(?:the |our )?(?:proposed )?(?:methods?|methodology|approach|algorithm)\b|\bour (?:method|approach)|proposed",
+    re.IGNORECASE,
+)
+
+
+def _describes_approach(reading: Reading, line: Line) -> bool:
+    """A step of the paper's own approach, from the section that describes it; formulas do not survive as prose."""
+    top = _top_title(reading, line)
+    step = reading.role(line) == "method" and bool(_APPROACH_TITLE.search(top))
+    return step and not re.search(r"[=≤≥∈∑∏′|]|\w\(\w", line.text) and not OBSERVED.search(line.text)
+
+
+_SETUP_TITLE: Final = re.compile(r"experiment|set-?up|setting|implementation|protocol|evaluation", re.IGNORECASE)
+
+
+def _is_general_setup(reading: Reading, line: Line) -> bool:
+    """Under `Experimental setup` every sentence says how things are done, whatever its verb."""
+    top = _top_title(reading, line)
+    return reading.role(line) == "setup" and role_of_title(top) == "setup" and bool(_SETUP_TITLE.search(top))
 
 
 _FLOAT: Final = re.compile(r"^(?:Tables?|Figures?|Fig\.)\s[\w.]+\s(?=(?:var|compar|remov|replac|chang|add)[a-z]*s\s)")
@@ -132,9 +169,7 @@ def _context_blocks(reading: Reading, experiment: Experiment) -> set[int]:
         inside = block.path[:1] in tops
         top = reading.document.sections[block.path[0]].title if block.path else ""
         if (
-            block.role == "setup"
-            and role_of_title(top) == "setup"
-            and re.search(r"experiment|set-?up|setting|implementation|protocol|evaluation", top, re.IGNORECASE)
+            block.role == "setup" and role_of_title(top) == "setup" and _SETUP_TITLE.search(top)
         ):  # a section on the setup of all experiments
             wanted.add(block.order)
         plain_top = block.section in ancestors and block.section not in own
@@ -173,7 +208,9 @@ def _query(reading: Reading, experiment: Experiment, plan: Plan) -> str:
     return " ".join(words)
 
 
-def method_lines(context: Context, experiment: Experiment, plan: Plan, probe: Draft) -> list[MethodLine]:
+def method_lines(
+    context: Context, experiment: Experiment, plan: Plan, probe: Draft, scope: Scope
+) -> list[MethodLine]:  # fmt: skip
     """Sentences on how to do it: from the experiment's own blocks and setup first, then from anywhere by retrieval."""
     reading = context.reading
     stated = context.stated
@@ -196,28 +233,30 @@ def method_lines(context: Context, experiment: Experiment, plan: Plan, probe: Dr
         if not (own or common or generic) and line.block in context.discussed:
             continue  # likewise: a setup passage under a heading with a subject that refers to another table
         least = 0.0 if own or beside or common or (close and generic) else 0.3 if close else 0.5
-        if worth >= least and _is_method(reading, line, stated):
+        if _describes_approach(reading, line):
+            least = min(least, 0.2)
+        if worth >= least and scope.fits(line.text) and _is_method(reading, line, stated, scope):
             candidates.append((2.0 * own + 1.0 * close + worth, line))
     candidates.sort(key=lambda item: (-item[0], item[1].order))
-    chosen = _adapted(candidates, probe)
+    chosen = _adapted(candidates, probe, scope)
     if not chosen:  # nothing near: what the method sections say about the things that are compared
         wide = [
             (worth, line) for worth, line in ranked
             if reading.role(line) in ("method", "setup")
             and line.block not in context.discussed
-            and _is_method(reading, line, stated)
+            and scope.fits(line.text) and _is_method(reading, line, stated, scope)
         ]  # fmt: skip
         wide = [(worth, line) for worth, line in wide if worth >= 0.5 * wide[0][0] and worth >= 0.5 * top]
-        chosen = _adapted(wide[:6], probe)
+        chosen = _adapted(wide[:6], probe, scope)
     return sorted(chosen)
 
 
-def _adapted(candidates: Sequence[tuple[float, Line]], probe: Draft) -> list[MethodLine]:
+def _adapted(candidates: Sequence[tuple[float, Line]], probe: Draft, scope: Scope) -> list[MethodLine]:
     """The best candidates as instructions, without those that give the answer away, up to the limits."""
     chosen: list[MethodLine] = []
     length = 0
     for _, line in candidates:
-        text = adapt_sentence(line.text)
+        text = adapt_sentence(scope.freed(line.text))
         if text is None or states_answer(text, probe) or length + len(text) > _MAX_METHOD_CHARACTERS:
             continue
         chosen.append(MethodLine(line, text))
@@ -228,7 +267,7 @@ def _adapted(candidates: Sequence[tuple[float, Line]], probe: Draft) -> list[Met
 
 
 def settings_for(
-    context: Context, experiment: Experiment, plan: Plan, method: Sequence[MethodLine]
+    context: Context, experiment: Experiment, plan: Plan, method: Sequence[MethodLine], scope: Scope
 ) -> tuple[Hyperparameter, ...]:
     """Settings from the method sentences, then from what re-querying the paper for settings brings up."""
     reading = context.reading
@@ -238,6 +277,7 @@ def settings_for(
         for name in (
             *(a.name for a in (*plan.axes, *plan.sweeps)),
             *_symbols_of(plan),
+            *scope.symbols,
             *plan.attributes,
             *(n for n, _ in plan.fixed),
         )
@@ -258,8 +298,8 @@ def settings_for(
             if _is_common_setup(reading, line, experiment) and line.order not in stated and not about_others(line.text):
                 lines.append(line)
     usable = [
-        line for line in dict.fromkeys(lines)
-        if _is_method(reading, line, stated) or (reading.role(line) == "setup" and not _only_results(line))
+        line for line in dict.fromkeys(lines) if scope.fits(line.text)
+        and (_is_method(reading, line, stated) or (reading.role(line) == "setup" and not _only_results(line)))
     ]  # fmt: skip
     found = list(find_settings(reading, usable, varying, claimed, own))
     methods = [value for axis in plan.axes if axis.kind == "method" for value in axis.values]
@@ -267,7 +307,7 @@ def settings_for(
     for table in context.settings_tables:
         found += settings_of_table(table, methods)
     names: dict[str, Hyperparameter] = {}
-    for setting in found:
+    for setting in filter(lambda setting: scope.sets(setting.name), found):
         names.setdefault(setting.name.lower(), setting)
     return tuple(names.values())
 

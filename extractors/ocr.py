@@ -14,7 +14,8 @@ import shutil
 import statistics
 import subprocess
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -102,13 +103,44 @@ def tesseract_version() -> str | None:
     return match.group(1) if match else None
 
 
-def _tesseract(image: bytes, arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
-    # One thread: with two, Tesseract was seven times slower on a busy machine.
-    environment = {**os.environ, "OMP_THREAD_LIMIT": "1"}
-    return subprocess.run(
-        ["tesseract", "stdin", "stdout", "--dpi", str(OCR_DPI), *arguments],
-        input=image, capture_output=True, timeout=_TIMEOUT, check=False, env=environment,
-    )  # fmt: skip
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One thread for Tesseract: with two it was seven times slower on a busy machine.
+
+    pytesseract hands its child this process's environment, so the limit stands there for the time of the call.
+    """
+    before = os.environ.get("OMP_THREAD_LIMIT")
+    os.environ["OMP_THREAD_LIMIT"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_THREAD_LIMIT"]
+        else:
+            os.environ["OMP_THREAD_LIMIT"] = before
+
+
+def _tesseract(image: Image.Image, number: int, output: str, language: str, options: str) -> str:
+    """What Tesseract says of an image.
+
+    Raises:
+        TesseractError: it ended with an error; the caller knows what that means.
+        ExpbenchError: no result in time, or it could not be started.
+    """
+    import pytesseract
+
+    try:
+        with _one_thread():
+            found = pytesseract.run_and_get_output(
+                image, output, language, f"{options} --dpi {OCR_DPI}", 0, _TIMEOUT, True
+            )
+    except pytesseract.TesseractError:
+        raise
+    except RuntimeError as error:  # how pytesseract says that the time is up
+        raise _fail(number, f"no result after {_TIMEOUT} s") from error
+    except OSError as error:
+        raise _fail(number, f"it could not be started: {error}") from error
+    return bytes(found).decode("utf-8", "replace")
 
 
 def _fail(page: int, cause: str) -> ExpbenchError:
@@ -119,18 +151,17 @@ def _fail(page: int, cause: str) -> ExpbenchError:
     )  # fmt: skip
 
 
-def _orientation(image: bytes) -> int:
+def _orientation(image: Image.Image, number: int) -> int:
     """Degrees clockwise that bring the page upright, as Tesseract's orientation detection sees it; 0 when unsure."""
-    done = _tesseract(image, ["--psm", "0"])
-    match = re.search(rb"Rotate: (\d+)", done.stdout)
-    sure = re.search(rb"Orientation confidence: ([\d.]+)", done.stdout)
-    return int(match.group(1)) if done.returncode == 0 and match and sure and float(sure.group(1)) > 1 else 0
+    import pytesseract
 
-
-def _png(image: Image.Image) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue()
+    try:
+        found = _tesseract(image, number, "osd", "osd", "--psm 0")
+    except pytesseract.TesseractError:  # too few characters to tell, or no data for it
+        return 0
+    match = re.search(r"Rotate: (\d+)", found)
+    sure = re.search(r"Orientation confidence: ([\d.]+)", found)
+    return int(match.group(1)) if match and sure and float(sure.group(1)) > 1 else 0
 
 
 def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> OcrPage:
@@ -141,19 +172,16 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
     """
     pixels = sheet.get_pixmap(dpi=OCR_DPI, colorspace=pymupdf.csGRAY, alpha=False)
     image = Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
-    try:
-        turn, words, sure = 0, *_read(image, number)
-        sideways = _is_sideways(words)
-        if sure < _SURE or sideways:
-            turn = _orientation(_png(image))
-            turned = image.rotate(-turn, expand=True)
-            again, surer = _read(turned, number) if turn else (words, sure)
-            if turn and (surer > sure or (sideways and not _is_sideways(again))):
-                image, words, sure = turned, again, surer
-            else:
-                turn = 0
-    except subprocess.TimeoutExpired as error:
-        raise _fail(number, f"no result after {_TIMEOUT} s") from error
+    turn, words, sure = 0, *_read(image, number)
+    sideways = _is_sideways(words)
+    if sure < _SURE or sideways:
+        turn = _orientation(image, number)
+        turned = image.rotate(-turn, expand=True)
+        again, surer = _read(turned, number) if turn else (words, sure)
+        if turn and (surer > sure or (sideways and not _is_sideways(again))):
+            image, words, sure = turned, again, surer
+        else:
+            turn = 0
     scale = 72 / OCR_DPI
     page = PageText(number, image.width * scale, image.height * scale, _lines(words, number, scale), turn)
     run = OcrRun(
@@ -169,11 +197,13 @@ def _is_sideways(words: list[dict[str, str]]) -> bool:
 
 
 def _read(image: Image.Image, number: int) -> tuple[list[dict[str, str]], float]:
-    done = _tesseract(_png(image), ["--psm", "3", "-l", "eng", "tsv"])
-    if done.returncode != 0:
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise _fail(number, last[-1] if last else f"exit code {done.returncode}")
-    table = csv.DictReader(io.StringIO(done.stdout.decode("utf-8", "replace")), delimiter="\t", quoting=csv.QUOTE_NONE)
+    import pytesseract
+
+    try:
+        found = _tesseract(image, number, "tsv", "eng", "-c tessedit_create_tsv=1 --psm 3")
+    except pytesseract.TesseractError as error:
+        raise _fail(number, str(error.message).strip() or f"exit code {error.status}") from error
+    table = csv.DictReader(io.StringIO(found), delimiter="\t", quoting=csv.QUOTE_NONE)
     words = [row for row in table if row["level"] == _TSV_WORD and (row["text"] or "").strip()]
     letters = sum(len(row["text"]) for row in words)
     sure = sum(float(row["conf"]) * len(row["text"]) for row in words) / letters if letters else 0.0

@@ -15,11 +15,16 @@ __all__ = [
     "capitalise",
     "clean_name",
     "count_word",
+    "does_step",
     "join_names",
     "lower_first",
     "name_list",
+    "plain_number",
+    "plural",
     "slugify",
+    "spoken",
     "unmarked",
+    "with_article",
 ]
 
 _SMALL: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -33,7 +38,9 @@ _CROSS_REFERENCE: Final = re.compile(
     r"(?:^As\s|^|,?\s(?:as\s)?)(?:described|introduced|explained|defined|discussed|detailed|given|listed|shown|"
     r"presented|summari[sz]ed"
     r"|reported) in (?:the )?(?:Tables?|Figs?\.?|Figures?|Sections?|Sec\.|Appendix|Equation|"
-    r"Eq\.)\s?\w+(?:\.\d+)*(?:\([a-z]\))?,?",
+    r"Eq\.)\s?\w+(?:\.\d+)*(?:\([a-z]\))?,?|"
+    r",?\s(?:as\s)?(?:described|introduced|explained|defined|discussed|detailed|given|listed|shown|mentioned)\s"
+    r"(?:below|above|before|earlier|previously)\b",
 )
 _LEFT_OVER: Final = re.compile(
     r"\b(?:Tables?|Tab\.|Figs?\.|Figures?|Sections?|Sec\.|Appendix|Equations?|Eqs?\.|Algorithm)\s?(?:[IVX]+\b|"
@@ -61,6 +68,12 @@ _BASE: Final = frozenset({
     "obtain", "utilize", "utilise", "operate", "search", "experiment", "score", "determine", "investigate", "pick",
     "call", "denote", "match", "rescale", "cluster", "rank", "label", "merge", "discard",
 })  # fmt: skip
+_NO_STEP: Final = re.compile(
+    r"[a-z-]+ed|are|were|have|had|do|did|can|could|may|might|will|would|should|must|shall|not|now|both|all|hereby|"
+    r"find|found|see|saw|observe|note|believe|think|thought|hope|expect|conclude|show|argue|hypothesi[sz]e|want|wish|"
+    r"know|knew|get|got|made|gave|began|wrote|held|built|left|thus|therefore|here|present|propose|introduce|refer|"
+    r"study|discuss|share|release|provide|publish|describe|summari[sz]e|review|focus|address|make|leave|notice|suspect|acknowledge|thank|attribute|[a-z]+ly"
+)
 _ADVERB: Final = (
     r"(?:first|then|also|further|next|additionally|randomly|again|finally|simply|directly|always|only|instead)"
 )
@@ -101,9 +114,34 @@ def clean_name(text: str) -> str:
     return " ".join(words)
 
 
+def plain_number(text: str) -> str:
+    """Typeset thousands without the thin space (`104, 664` -> `104,664`); anything else as it is."""
+    return re.sub(r"(?<=\d), (?=\d{3}\b)", ",", text) if re.fullmatch(r"\d{1,3}(?:, \d{3})+", text) else text
+
+
+def spoken(name: str) -> str:
+    """A header as it reads in a sentence; `training points n` counts points: `number of training points n`."""
+    name = clean_name(name)
+    return f"number of {name}" if re.fullmatch(r"[a-z ]{3,}s [A-Za-z]", name) else name
+
+
+def with_article(name: str) -> str:
+    """`the number of atoms`, `the order m`; a bare symbol or word stands alone."""
+    return f"the {name}" if re.match(r"[a-z]{4,}\s", name) else name
+
+
+def plural(name: str) -> str:
+    """`dataset` -> `datasets`, `study` -> `studies`; a bare symbol is `values of n`."""
+    bare = clean_name(name)
+    if bare.endswith("s") or re.search(r"\b\w$", bare):
+        return bare if bare.endswith("s") else f"values of {bare}"
+    return f"{bare[:-1]}ies" if re.search(r"[^aeiou]y$", bare) else f"{bare}s"
+
+
 def lower_first(text: str) -> str:
-    """A phrase as it reads inside a sentence: `Cosine similarity` -> `cosine similarity`; `MAE`, `F1` as they are."""
-    return text[:1].lower() + text[1:] if re.match(r"[A-Z][a-z]+\b(?![’'])", text) else text
+    """A phrase as it reads inside a sentence: `Cosine similarity` -> `cosine similarity`; `MAE`, `Rand Index` stay."""
+    plain = re.match(r"[A-Z][a-z]+\b(?![’'])", text) and not re.search(r"[\s-][A-Z][a-z]", text)
+    return text[:1].lower() + text[1:] if plain else text
 
 
 def unmarked(label: str) -> str:
@@ -126,7 +164,15 @@ def _imperative(match: re.Match[str]) -> str | None:
     verb = match["verb"]
     stems = (verb, re.sub(r"d$", "", verb), re.sub(r"ed$", "", verb), re.sub(r"ied$", "y", verb))
     base = _PAST.get(verb) or next((stem for stem in stems if stem in _BASE), None)
+    if base is None and not match.string[: match.start()].strip() and not _NO_STEP.fullmatch(verb):
+        base = verb  # `We tilt the inputs`: the present after `we` is the bare verb
     return None if base is None else f"{match['adverbs']}{base}"
+
+
+def does_step(text: str) -> bool:
+    """Does a sentence begin with what its authors do (`We tilt ...`), rather than find, think or announce?"""
+    match = _WE.match(text)
+    return match is not None and _imperative(match) is not None
 
 
 _FLOAT_DOES: Final = re.compile(r"^(?:Tables?|Figures?|Fig\.)\s[\w.]+\s(?P<verb>[a-z]+(?:s|es|ies))\s(?=[a-z])")
@@ -150,12 +196,13 @@ def adapt_sentence(text: str) -> str | None:
     bare = re.sub(r"\s+", " ", _CROSS_REFERENCE.sub("", _CITATION.sub("", text))).strip()
     if pointer is not None and "(" not in pointer.group() and len(bare.split()) < 9:
         return None  # the reference was what it said
-    text = re.sub(r"^(?:[•◦▪–-]\s*|\d{1,2}(?=[A-Z][a-z]|We\b))", "", bare)
+    text = re.sub(r"^(?:[•◦▪–-]\s*|\d{1,2}(?=[A-Z][a-z]|We\b)|\d{1,2}\s(?=(?:We|The|This|For|In|All)\b))", "", bare)
+    text = re.sub(r"(?<=[a-z)])(?<!\d\))\d{1,2}(?=:\s|,\s(?:which|where|and)\b)", "", text)  # the mark of a footnote
     text = re.sub(r"(?<=[a-z)]\.)\d{1,2}\s(?=[A-Z])", " ", text)
     text = re.sub(r"^[A-Z][^.:;,]{3,80}?[^.:;,]\s(?=We\s)", "", text)  # a heading that lost its full stop
     text = re.sub(r"^(?:[A-Z][\w-]*\s){1,5}?[A-Z]?[\w-]*:\s(?=[A-Z])", "", text)
     text = _FLOAT_DOES.sub(_float_does, text)
-    if re.search(r"\b(?:is|are|as|in|by|and|the)[.;]?$", text):
+    if re.search(r"\b(?:is|are|as|in|by|and|the)[.;:]?$", text):
         return None  # cut in the middle by what was dropped
     if text.count("(") != text.count(")") or re.search(r"\b(?:i\.e|e\.g|cfr?)\.$", text):
         return None

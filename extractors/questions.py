@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Final, Literal
+from typing import Final
 
-from extractors.prose import capitalise, clean_name, join_names, lower_first, name_list, unmarked
+from extractors.prose import (
+    clean_name,
+    join_names,
+    lower_first,
+    name_list,
+    plain_number,
+    plural,
+    unmarked,
+    with_article,
+)
 from extractors.result_tables import Axis, Metric
 from extractors.variables import Plan
-from pipeline.task import NumericClaim
 
 __all__ = [
     "agent_instructions",
     "closing_step",
-    "comparisons",
     "compose_question",
-    "expected_text",
     "metric_phrase",
-    "ordered",
 ]
-
-Comparison = tuple[str, Literal["<", ">", "="], str]
-_MAX_COMPARISONS: Final = 40
 
 
 def metric_phrase(metrics: Sequence[Metric], names: Mapping[str, str], limit: int = 4) -> str:
@@ -44,21 +45,29 @@ def metric_phrase(metrics: Sequence[Metric], names: Mapping[str, str], limit: in
     return name_list(shown, "metrics", limit)
 
 
-def _plural(name: str) -> str:
-    bare = clean_name(name)
-    if bare.endswith("s") or re.search(r"\b\w$", bare):
-        return bare if bare.endswith("s") else f"values of {bare}"
-    return f"{bare[:-1]}ies" if re.search(r"[^aeiou]y$", bare) else f"{bare}s"
+def _ends(axis: Axis) -> tuple[str, str]:
+    """Lowest and highest value of a numeric axis, whichever way the table lists them."""
+    values = sorted(axis.values, key=lambda value: float(re.sub(r"[^\d.]", "", value.replace("−", "-")) or 0))
+    if any(re.match(r"[−–-]", value) for value in axis.values):
+        values = list(axis.values)  # signs: keep the table's order
+    return plain_number(values[0]), plain_number(values[-1])
 
 
-def _axis_phrase(axis: Axis) -> str:
+def _axis_phrase(plan: Plan, axis: Axis) -> str:
+    """`problems (Moons and Rings)`, `symmetric and asymmetric noise`, `order m (0 to 5)`."""
     if axis.kind == "number" and len(axis.values) > 2:
-        return f"{clean_name(axis.name)} ({axis.values[0]} to {axis.values[-1]})"
-    noun = _plural(axis.name) if axis.name != "setting" else "settings"
+        return f"{plan.name_of(axis.name)} ({' to '.join(_ends(axis))})"
+    unnamed = axis.name in ("setting", "group", "condition")
+    noun = "settings" if unnamed else plural(axis.name)
+    kinds = [re.sub(rf"\s{re.escape(axis.name)}$", "", value, flags=re.IGNORECASE) for value in axis.values]
+    if len(kinds) <= 4 and not unnamed and all(_KIND.fullmatch(kind) for kind in kinds):
+        return f"{join_names([kind.lower() for kind in kinds])} {clean_name(axis.name)}"
     values = name_list([unmarked(value) for value in axis.values], noun, 3)
-    if axis.kind == "dataset":
-        return f"{noun} ({values})"
-    return values if axis.name in ("setting", "group", "group of settings") else f"{clean_name(axis.name)} ({values})"
+    return f"{noun if unnamed or axis.kind == 'dataset' else plan.name_of(axis.name)} ({values})"
+
+
+_KIND: Final = re.compile(r"[A-Za-z]{3,}(?:ic|al|ed|ous|ive|ant|ent|ar)", re.IGNORECASE)
+"""An adjective by its ending: `symmetric`, `additive`; the axis is then the noun that it belongs to."""
 
 
 def _where(plan: Plan) -> str:
@@ -88,36 +97,36 @@ def compose_question(plan: Plan, names: Mapping[str, str], topic: str) -> str:
         return _plain_question(plan, metrics, where, method, topic)
     first, others = axes[0], [axis for axis in axes[1:] if len(axis.values) > 1]
     others = [axis for axis in others if axis.name != "group"]
-    tail = _tail(others)
+    tail = _tail(plan, others)
     if first.kind == "number":
         subject = f"{metrics} of {method}" if method else metrics
-        low, high = first.values[0], first.values[-1]
+        low, high = _ends(first)
         verb = "do" if re.search(r" and ", metrics) else "does"
         across = tail.replace(" as ", " and as ", 1)
-        return f"How {verb} {subject}{where} change as {clean_name(first.name)} varies from {low} to {high}{across}?"
+        what = with_article(plan.name_of(first.name))
+        return f"How {verb} {subject}{where} change as {what} varies from {low} to {high}{across}?"
     if first.kind == "dataset" and not re.match(r"train", first.name, re.IGNORECASE):
-        values = name_list(first.values, _plural(first.name), 4)
+        values = name_list(first.values, plural(first.name), 4)
         if method:
             return f"How well does {method} perform in terms of {metrics} on {values}{tail}?"
         return f"What {metrics} can be reached on {values}{tail}?"
-    noun = "settings" if first.name in ("setting", "group", "group of settings") else _plural(first.name)
+    noun = "settings" if first.name in ("setting", "group", "condition") else plural(first.name)
     values = name_list([unmarked(value) for value in first.values], noun, 4)
-    generic = first.name.lower() in (*_METHOD_NAMES, "setting", "group", "group of settings")
+    generic = first.name.lower() in (*_METHOD_NAMES, "setting", "group", "condition")
     if generic:
         return f"How do {values} compare in {metrics}{where}{tail}?"
-    return f"How does the choice of {clean_name(first.name)} ({values}) affect {metrics}{where}{tail}?"
+    return f"How does the choice of {plan.name_of(first.name)} ({values}) affect {metrics}{where}{tail}?"
 
 
-def _tail(others: Sequence[Axis]) -> str:
+def _tail(plan: Plan, others: Sequence[Axis]) -> str:
     """What else varies: ` across <data sets> as <number> varies from .. to ..`."""
-    named = [_axis_phrase(axis) for axis in others if axis.kind != "number"]
+    named = [_axis_phrase(plan, axis) for axis in others if axis.kind != "number"]
     numeric = [
-        f"{clean_name(axis.name)} varies from {axis.values[0]} to {axis.values[-1]}"
-        for axis in others if axis.kind == "number"
-    ]  # fmt: skip
+        f"{with_article(plan.name_of(axis.name))} varies from {' to '.join(_ends(axis))}"
+        for axis in others
+        if axis.kind == "number"
+    ]
     across = f" across {join_names(named)}" if named else ""
-    if len(others) > 1 and across:
-        across = " across " + join_names([p if p.endswith(")") else f"settings ({p})" for p in named])
     return f"{across} as {join_names(numeric)}" if numeric else across
 
 
@@ -142,109 +151,6 @@ def _plain_question(plan: Plan, metrics: str, where: str, method: str | None, to
     return f"What {_be(metrics)} the {metrics} measured{where}{over}{topic}?"
 
 
-# --- expected outcome ------------------------------------------------------------------------------------------------
-
-
-def _value_of(claim: NumericClaim, axis: str) -> str | None:
-    return next((c.value for c in claim.conditions if c.name == axis), None)
-
-
-def _groups(plan: Plan, metric: Metric) -> dict[tuple[tuple[str, str], ...], list[NumericClaim]]:
-    """The claims of a metric, grouped by the conditions other than the compared axis and its attributes."""
-    first = plan.axes[0].name if plan.axes else ""
-    aside = {first, *plan.attributes, *(name for name, _ in plan.fixed), "group"}
-    groups: dict[tuple[tuple[str, str], ...], list[NumericClaim]] = {}
-    for claim in plan.claims:
-        if claim.metric == metric.name:
-            key = tuple((c.name, c.value) for c in claim.conditions if c.name not in aside)
-            groups.setdefault(key, []).append(claim)
-    return groups
-
-
-def _clearly(a: NumericClaim, b: NumericClaim) -> bool:
-    """Do two claims differ by more than rounding and the stated uncertainties together?"""
-    return a.band.low > b.band.high or b.band.low > a.band.high
-
-
-def ordered(claims: Sequence[NumericClaim], direction: int) -> list[NumericClaim]:
-    """Best first; where the metric does not say what is better, largest first. Ties keep the table's order."""
-    return sorted(claims, key=lambda claim: -claim.value if direction >= 0 else claim.value)
-
-
-def comparisons(plan: Plan) -> tuple[Comparison, ...]:
-    """Relations that must hold among reproduced values.
-
-    Along a numeric axis from step to step, else best against second best and against the worst. Differences within the
-    stated precision are no claim and are left out.
-    """
-    found: list[Comparison] = []
-    if not plan.axes or plan.axes[0].name == "statistic":
-        return ()
-    for metric in plan.metrics:
-        for claims in _groups(plan, metric).values():
-            if len({_value_of(claim, plan.axes[0].name) for claim in claims}) < 2:
-                continue
-            if plan.axes[0].kind == "number":
-                pairs = list(pairwise(claims))
-            else:
-                ranked = ordered(claims, metric.direction)
-                pairs = [(ranked[0], ranked[1])] + ([(ranked[0], ranked[-1])] if len(ranked) > 2 else [])
-            for a, b in pairs:
-                if _clearly(a, b):
-                    found.append((a.id, ">" if a.value > b.value else "<", b.id))
-    return tuple(found[:_MAX_COMPARISONS])
-
-
-def _shown(claim: NumericClaim) -> str:
-    unit = claim.unit or ""
-    if unit and unit in claim.text:
-        return claim.text
-    if unit.startswith("10"):
-        return f"{claim.text} × {unit}"
-    return f"{claim.text}{unit}" if unit in ("%", "") else f"{claim.text} {unit}"
-
-
-def expected_text(plan: Plan, statements: Sequence[str], names: Mapping[str, str]) -> str:
-    """Ordering and key numbers per metric, then what the paper itself says.
-
-    Args:
-        plan: the experiment.
-        statements: result sentences to quote.
-        names: metric -> how the paper spells it out.
-    """
-    parts: list[str] = []
-    for metric in plan.metrics[:8]:
-        name = capitalise(names.get(metric.name, metric.name))
-        groups = list(_groups(plan, metric).items())
-        for key, claims in groups[:6]:
-            under = f" ({join_names([f'{n} {v}' if len(n) > 2 else f'{n} = {v}' for n, v in key])})" if key else ""
-            parts.append(f"{name}{under}: {_ranking(plan, metric, claims)}.")
-        if len(groups) > 6:
-            parts.append(f"{name} is also given for {len(groups) - 6} more conditions, see the claims.")
-    if len(plan.metrics) > 8:
-        parts.append(f"{len(plan.metrics) - 8} more metrics are given in the claims.")
-    if statements:
-        parts.append("The paper states: " + " ".join(f"“{text}”" for text in statements[:5]))
-    return "\n".join(parts)
-
-
-def _ranking(plan: Plan, metric: Metric, claims: list[NumericClaim]) -> str:
-    first = plan.axes[0] if plan.axes else None
-    if first is None or all(_value_of(claim, first.name) is None for claim in claims) or len(claims) == 1:
-        return join_names([_shown(claim) for claim in claims])
-    label = {claim.id: _value_of(claim, first.name) or "otherwise" for claim in claims}
-    if first.name == "statistic":
-        return join_names([f"{label[claim.id]} {_shown(claim)}" for claim in claims])
-    if first.kind == "number":
-        return ", ".join(f"{_shown(claim)} at {clean_name(first.name)} {label[claim.id]}" for claim in claims)
-    ranked = ordered(claims, metric.direction)
-    word = {1: "best", -1: "best (lowest)", 0: "largest"}[metric.direction]
-    listed = [f"{label[claim.id]} with {_shown(claim)}" for claim in ranked]
-    if len(listed) <= 6:
-        return f"{word} is {', then '.join(listed)}"
-    return f"{word} is {', then '.join(listed[:4])}; last is {listed[-1]}"
-
-
 # --- instructions ----------------------------------------------------------------------------------------------------
 
 
@@ -259,12 +165,16 @@ def agent_instructions(plan: Plan, names: Mapping[str, str], settings: Sequence[
     lines = ["Implement and run the experiment, then report the measured values."]
     if plan.data:
         lines.append(f"- Data: {plan.data}.")
-    if plan.axes:
-        first = plan.axes[0]
+    axes = [axis for axis in plan.axes if axis.name not in ("group", "statistic")]
+    if axes:
+        first = axes[0]
         values = [_with_attributes(plan, value, first.name) for value in first.values]
-        lines.append(f"- Run each {clean_name(first.name)}: {'; '.join(values)}.")
-    more = [axis for axis in (*plan.axes[1:], *plan.sweeps) if axis.name not in ("group", "statistic")]
-    lines += [f"- Vary {clean_name(axis.name)}: {'; '.join(axis.values)}." for axis in more]
+        lines.append(f"- Run each {plan.name_of(first.name)}: {'; '.join(values)}.")
+    if len(axes) < len(plan.axes) and any(axis.name == "statistic" for axis in plan.axes):
+        statistics = next(axis.values for axis in plan.axes if axis.name == "statistic")
+        lines.append(f"- Report the {join_names(list(statistics))}.")
+    more = [*axes[1:], *plan.sweeps]
+    lines += [f"- Vary {plan.name_of(axis.name)}: {'; '.join(axis.values)}." for axis in more]
     fixed = [f"{clean_name(n)}: {v}" for n, v in plan.fixed if n not in ("data", "statistic")]
     fixed += [f"{n} = {v}" for n, v in settings]
     if fixed:
@@ -282,11 +192,11 @@ def closing_step(plan: Plan, names: Mapping[str, str]) -> str:
     metrics = metric_phrase(plan.metrics, names, 8)
     axes = [axis for axis in plan.axes if axis.name not in ("group", "statistic")]
     runs = [
-        f"{clean_name(axis.name)} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
+        f"{plan.name_of(axis.name)} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
         for axis in axes[:1]
     ]
     runs += [
-        f"{clean_name(axis.name)} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
+        f"{plan.name_of(axis.name)} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
         for axis in (*axes[1:], *plan.sweeps)
     ]
     over = f" for each {join_names(runs)}" if runs else ""

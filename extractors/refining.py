@@ -82,6 +82,10 @@ _CHOICE: Final = re.compile(
 )
 
 
+# More values behind the first: a grid that was searched or an either-or, not a setting.
+_MORE_VALUES: Final = re.compile(r"\s?(?:,|,? or|,? and|to|–|;)\s?\d")
+
+
 def _settings_in(text: str, own: bool) -> list[_Setting]:
     text = re.sub(r"(?<=\d), (?=000\b)", ",", text)  # typeset thousands: `260, 000`
     found: list[_Setting] = []
@@ -89,11 +93,15 @@ def _settings_in(text: str, own: bool) -> list[_Setting]:
         _Setting(match["name"].lower(), match["value"])
         for match in _NAME_VALUE.finditer(text)
         if not text[: match.start()].endswith("in ")  # `in steps of 0.1` is a grid, not a setting
+        and not _MORE_VALUES.match(text, match.end())
     ]
     for match in _VALUE_NAME.finditer(text):
+        if re.search(r"\d\s?(?:to|or|and|–|-|,)\s?$", text[: match.start()]):
+            continue  # the end of a range or list: `1 to 4 epochs`
         if not own and not re.match(r"seed|rep|run|trial|fold|.*epoch|restart", match["name"], re.IGNORECASE):
             continue  # `10 steps` or `50 samples` mean something only where they are said
-        found.append(_Setting(f"{match['mid']}{match['name']}".lower(), match["value"]))
+        per = re.match(r"\s(?:per|in each|for each) \w+", text[match.end() :])  # `3 epochs per trial` are not 3 epochs
+        found.append(_Setting(f"{match['mid']}{match['name']}{per.group() if per else ''}".lower(), match["value"]))
     for match in _CHOICE.finditer(text):
         if match["value"]:
             found.append(_Setting("optimizer", match["value"]))
@@ -102,14 +110,17 @@ def _settings_in(text: str, own: bool) -> list[_Setting]:
         else:
             found.append(_Setting("cross-validation", match["cv"]))
     metrics = {phrase.split()[-1] for _, _, phrase in find_metric(text)}
-    for name, value, start, _ in symbols_in(text):
+    for name, value, start, end in symbols_in(text):
+        counts = re.match(r"\s([a-z]{4,}s)\b", text[end:])  # `T = 4 rounds`: the symbol with what it counts
+        if counts and any(setting.value == value and setting.name.endswith(counts[1]) for setting in found):
+            continue
         if (
             name not in metrics
             and value[0] not in "{["
             and not re.match(r"[xyzi]\d?$", name)
             and not re.search(r"[|ˆ^(]\s?$", text[:start])
         ):
-            found.append(_Setting(name, value))
+            found.append(_Setting(f"{counts[1]} {name}" if counts else name, value))
     return found
 
 
@@ -126,12 +137,18 @@ def find_settings(
         own: indices of the experiment's own sentences; a bare symbol means the same thing only there.
     """
     found: dict[str, Hyperparameter] = {}
+    lines = list(lines)
+    given: dict[str, set[str]] = {}
+    for line in lines:
+        for name, value, _, _ in symbols_in(line.text):
+            given.setdefault(name, set()).add(value)
+    several = {name for name, values in given.items() if len(values) > 1}  # `ρ = 0.3` here and `ρ = 0.4` there
     for line in lines:
         for name, printed in _settings_in(line.text, line.order in own):
             key = re.sub(r"s$", "", name.lower())
             value = printed.rstrip(",.")
             numbers = {number.text for number in find_numbers(value)}
-            if re.match(r"[A-Za-zα-ω]{1,2}(?:max|min|\d)?$", name) and line.order not in own:
+            if re.match(r"[A-Za-zα-ω]{1,2}(?:max|min|\d)?$", name) and (line.order not in own or name in several):
                 continue
             if key in found or key in exclude or name.lower() in exclude or numbers & claimed:
                 continue

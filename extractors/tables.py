@@ -151,6 +151,7 @@ def _read_page(
     words = page.text.words()
     for index, caption in enumerate(captions):
         mine = owned.get(index, [])
+        parts: list[Table] = []
         for frame in mine + [other for other in free if mine and _beside(caption, mine[0], other)]:
             if frame in free:
                 free.remove(frame)
@@ -165,12 +166,35 @@ def _read_page(
             grid = build_grid(words, frame.rules, inner)
             if grid is not None:
                 confidence = 0.95 if len(frame.rules) > 2 else 0.85
-                tables.append(_record(page, caption, box, grid, underlines, vocabulary, confidence))
+                parts.append(_record(page, caption, box, grid, underlines, vocabulary, confidence))
+        tables += _stacked(parts)
         if not mine:
             table = _without_frame(page, rows, caption, order, vocabulary, frames)
             if table is not None:
                 tables.append(table)
     return tables
+
+
+def _stacked(parts: list[Table]) -> list[Table]:
+    """Parts side by side under one caption as one table, the right one under the left one.
+
+    One caption is one table: two of the same label would be told apart by nobody. Only parts of equal width are joined;
+    the head of the further part stays as a row, since it may name what its rows are about.
+    """
+    if len(parts) < 2 or len({len(part.grid[0]) for part in parts if part.grid}) != 1:
+        return parts
+    first = parts[0]
+    grid, cells, box = list(first.grid), list(first.cells), first.box
+    for part in parts[1:]:
+        cells += [cell.evolve(row=cell.row + len(grid)) for cell in part.cells]
+        grid += part.grid
+        box = box.union(part.box)
+    return [
+        first.evolve(
+            grid=tuple(grid), cells=tuple(cells), box=box, confidence=min(part.confidence for part in parts),
+            stub_columns=max(part.stub_columns for part in parts),
+        )
+    ]  # fmt: skip
 
 
 def _grown(frame: Frame, rows: Sequence[Row], page: TablePage) -> Frame:

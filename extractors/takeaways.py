@@ -187,8 +187,10 @@ def _attach_sentences(
             _refuse(problems, f"page {line.page}", f"not ours to reproduce, it reports other work: {_short(line.text)}")
             continue
         keys = references_in(line.text)
-        printed = {f"{abs(n.value):.{n.decimals}f}" for n in find_numbers(line.text) if n.decimals}
-        homes = _homes(line, keys, printed, experiments, numbers)
+        # `73.4M papers` counts something: it is no table's value, rounded
+        numbered = [n for n in find_numbers(line.text) if n.decimals and n.unit not in ("K", "M", "B")]
+        printed = {f"{abs(n.value):.{n.decimals}f}" for n in numbered}
+        homes = _homes(line, keys, printed, experiments, numbers, _other_measures(claims))
         repeats = any(printed & known for known in numbers)
         states = bool(claims) or bool(WINNER.search(line.text)) or bool(printed and FINDING.search(line.text))
         states = states or (repeats and role == "evaluation")
@@ -203,8 +205,9 @@ def _attach_sentences(
 
 
 def _homes(
-    line: Line, keys: frozenset[str], printed: set[str], experiments: list[Experiment], numbers: list[frozenset[str]]
-) -> list[Experiment]:
+    line: Line, keys: frozenset[str], printed: set[str], experiments: list[Experiment],
+    numbers: list[frozenset[str]], measures: dict[str, set[str]],
+) -> list[Experiment]:  # fmt: skip
     """The experiments a sentence speaks of: the tables it names, else the one whose numbers it repeats.
 
     Among several of those the one discussed in the same block, then the one with most of the numbers.
@@ -215,9 +218,25 @@ def _homes(
     ranked = [
         (line.block not in e.blocks, -len(printed & known), position)
         for position, (e, known) in enumerate(zip(experiments, numbers, strict=True))
-        if printed & known
+        if any(_measures_alike(e, measures.get(number)) for number in printed & known)
     ]
     return [experiments[min(ranked)[2]]] if ranked else []
+
+
+def _other_measures(claims: list[TextClaim]) -> dict[str, set[str]]:
+    """Printed number -> the words of the metric that its sentence ties it to."""
+    return {
+        f"{abs(c.number.value):.{c.number.decimals}f}": set(re.findall(r"[a-z0-9]+", c.metric.lower())) for c in claims
+    }
+
+
+def _measures_alike(experiment: Experiment, words: set[str] | None) -> bool:
+    """May a number of this metric stand in the table? The same digits in another measure are a coincidence."""
+    if words is None or experiment.table is None:
+        return True
+    table = experiment.table
+    names = " ".join([*(metric.name for metric in table.metrics), table.table.caption]).lower()
+    return any(re.search(rf"\b{re.escape(word)}", names) for word in words)
 
 
 def _metric_symbols(reading: Reading, block: int) -> dict[str, str]:

@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
+from extractors.outcome import restate_expected
 from masking.apply import apply_mask
 from masking.leaks import scan_leaks
 from masking.plan import plan_mask
@@ -343,10 +344,10 @@ def _with_chain(task: Task, chain: Chain, traced: Trace) -> Task:
 
 
 def _supported(task: Task, report: ValidationReport) -> Task:
-    """The validated task: claims that the run does not show are dropped, bands are what the repeats teach."""
-    task = supported_claims(task, report.matches)
-    expected = task.truth.expected
-    expected = expected.evolve(claims=learn_bands(expected.claims, report.matches))
+    """The validated task: claims that the run does not show are dropped, and the outcome is stated without them."""
+    before = task.truth.expected
+    kept = supported_claims(task, report.matches).truth.expected.claims
+    expected = restate_expected(before, learn_bands(kept, report.matches))
     return task.evolve(status=Status.VALIDATED, truth=task.truth.evolve(expected=expected))
 
 

@@ -263,3 +263,18 @@ def test_caption_without_a_grid_is_reported(tmp_path: Path) -> None:
     assert document.tables == ()
     assert "no grid" in document.problems[0].message
     assert document.pages[0].warnings
+
+
+def test_page_numbers_beyond_the_margin_go_with_their_running_head(tmp_path: Path) -> None:
+    """`8 T for a top quark ...`: numbers 12 points below the usual edge were read as the beginning of a sentence."""
+    paper = PaperBuilder()
+    for number in range(1, 5):
+        paper.text(str(number), x=72 if number % 2 == 0 else 440, y=92)
+        if number % 2 == 0:
+            paper.text("5 Signal regions", x=300, y=92)
+        paper.y = 118
+        paper.paragraph(*LOREM)
+        if number < 4:
+            paper.new_page()
+    text = everything(read_document(paper.save(tmp_path / "heads.pdf")))
+    assert text == " ".join([" ".join(LOREM)] * 4)

@@ -93,3 +93,18 @@ def test_caption_of_several_lines_ends_where_the_text_begins(tmp_path: Path) -> 
     paper.paragraph(*LOREM)
     (caption,) = read(paper, tmp_path / "long.pdf").captions
     assert caption.text.endswith("both kinds of noise that were compared in the paper.")
+
+
+def test_names_of_panels_beyond_the_axes_are_no_prose(tmp_path: Path) -> None:
+    """`under (a) (b) uniaxial stress`: the panels' names above a circuit diagram ran into a sentence."""
+    paper = PaperBuilder()
+    paper.text("A Study of Panels", size=17, font=BOLD)
+    paper.paragraph(*LOREM)
+    paper.text("(a)", x=150, size=10, y=152)
+    paper.text("(b)", x=320, size=10, y=152)
+    paper.text("VDD", x=150, size=7, y=172)
+    paper.text("VDD", x=320, size=7, y=172)
+    paper.page.draw_rect((100, 180, 400, 300), width=0.8)
+    paper.text("Figure 1: Two circuits.", x=180, size=9, y=325)
+    document = read(paper, tmp_path / "panels.pdf")
+    assert [p.text for p in document.passages] == [" ".join(LOREM)]

@@ -29,7 +29,7 @@ def sound(source: Document, result: DraftResult) -> None:
         spans += [span for claim in draft.expected.claims for span in claim.evidence]
         spans += [span for setting in draft.hyperparameters for span in setting.evidence]
         assert all(reading.supports(span) for span in spans)
-        assert 0 < len(draft.expected.claims) <= 40
+        assert 0 < len(draft.expected.claims) <= 100
         values = {claim.id: claim.value for claim in draft.expected.claims}
         for left, relation, right in draft.expected.comparisons:
             assert (values[left] > values[right]) if relation == ">" else (values[left] < values[right])
@@ -49,7 +49,9 @@ def test_a_small_paper() -> None:
     assert [claim.text for claim in main.expected.claims] == ["81.2", "86.5", "90.4 ± 0.6"]
     assert "Train every model on 600 points of the spirals data." in main.method
     assert {(h.name, h.value) for h in main.hyperparameters} >= {("learning rate", "0.01"), ("Bandwidth", "0.55")}
-    assert "best is Ours with 90.4 ± 0.6%" in main.expected.text
+    assert main.expected.text.startswith(
+        "Test accuracy is highest for Ours (90.4 ± 0.6%), then Huber (86.5%) and Plain"
+    )
     assert ("c3", ">", "c2") in main.expected.comparisons
     assert [variable.name for variable in main.independent] == ["Method"]
     assert main.dependent[0].values == ("%",)
@@ -91,15 +93,15 @@ def test_a_table_of_related_work_only_is_refused() -> None:
 
 
 def test_large_tables_are_cut_by_whole_lines_and_said_so() -> None:
-    rows = [["Method", "A", "B", "C", "D"]] + [[f"m{i}", *(f"{i}.{j}5" for j in range(4))] for i in range(1, 16)]
+    rows = [["Method", "A", "B", "C", "D"]] + [[f"m{i}", *(f"{i}.{j}5" for j in range(4))] for i in range(1, 46)]
     source = document(
         [("Experiments", "body", ["We train each method on four data sets and report the accuracy (Table 5)."])],
         (table("Table 5", "Accuracy of all methods.", rows),),
     )
     result = draft_tasks(source)
     sound(source, result)
-    assert len(result.drafts[0].expected.claims) == 30
-    assert any("30 of its 60 numbers left out" in problem.message for problem in result.problems)
+    assert len(result.drafts[0].expected.claims) == 90
+    assert any("90 of its 180 numbers left out" in problem.message for problem in result.problems)
 
 
 def test_twins_are_merged_and_only_the_best_are_kept() -> None:

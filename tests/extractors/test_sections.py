@@ -117,13 +117,16 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
         ("the state-of-the-", "art method", "the state-of-the-art method"),
         ("in the range 3-", "5 points", "in the range 3-5 points"),
         ("the Gauss-", "Newton step", "the Gauss-Newton step"),
+        ("with leave-", "one-out splits", "with leave-one-out splits"),
+        ("an end-to-", "end model", "an end-to-end model"),
+        ("cross-vali-", "dation-based", "cross-validation-based"),
         ("plain", "words", "plain words"),
         ("", "words", "words"),
         ("a dash --", "and more", "a dash -- and more"),
     ],
 )
 def test_joining_lines(left: str, right: str, joined: str) -> None:
-    vocabulary = Vocabulary(["a state-of-the-art estimator is given"])
+    vocabulary = Vocabulary(["a state-of-the-art estimator is given, one by one"])
     assert vocabulary.join(left, right) == joined
 
 

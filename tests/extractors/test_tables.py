@@ -191,3 +191,30 @@ def test_underlined_second_best_is_no_rule_of_the_table(tmp_path: Path) -> None:
     table = read(paper, tmp_path / "underlined.pdf")
     assert [cell.text for cell in table.cells if cell.underlined] == ["2.5"]
     assert len(table.grid) == 4
+
+
+def test_two_parts_under_one_caption_are_one_table(tmp_path: Path) -> None:
+    """A yields table set in two halves side by side was listed twice under one label; a claim's cell was ambiguous."""
+    paper = start(
+        "Table 4: Yields in the two regions that were searched, set side by side under one caption of this width."
+    )
+    top = paper.y + 8
+    for left, first in ((72, "1.5"), (300, "2.5")):
+        for y in (top, top + 16, top + 44):
+            paper.rule(left, left + 150, y)
+        for text, x in (("Process", left + 4), ("Yield", left + 90)):
+            paper.text(text, x=x, size=9, y=top + 12)
+        for row, name in enumerate(("Diboson", "Total")):
+            paper.text(name, x=left + 4, size=9, y=top + 28 + 12 * row)
+            paper.text(first if row == 0 else "9.5", x=left + 90, size=9, y=top + 28 + 12 * row)
+    paper.y = top + 60
+    table = read(paper, tmp_path / "halves.pdf")
+    assert table.grid == (
+        ("Process", "Yield"),
+        ("Diboson", "1.5"),
+        ("Total", "9.5"),
+        ("Process", "Yield"),
+        ("Diboson", "2.5"),
+        ("Total", "9.5"),
+    )
+    assert {(c.row, c.column): c.text for c in table.cells}[4, 1] == "2.5"

@@ -1,0 +1,68 @@
+"""The conditions of a set of claims sorted into roles: what varies, what merely goes along, what is fixed.
+
+Independent is what varies between the claims, constant what all of them share (EXP-Bench 3.1). A condition that goes
+along with another one (the alphabet size of each method) is an attribute, not a variable of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from extractors.result_tables import Axis, axis_kind
+from pipeline.task import NumericClaim
+
+__all__ = ["Roles", "roles_of"]
+
+_KIND_ORDER: Final = {"method": 0, "number": 1, "setting": 2, "dataset": 3}
+
+
+class Roles(NamedTuple):
+    """What the conditions of some claims are to each other."""
+
+    axes: tuple[Axis, ...]
+    """Independent variables, the compared one first."""
+    attributes: dict[str, tuple[str, dict[str, str]]]
+    """Condition -> (the axis it goes along with, its value for each value of that axis)."""
+    fixed: tuple[tuple[str, str], ...]
+
+
+def roles_of(claims: Sequence[NumericClaim]) -> Roles:
+    """Sort the conditions of `claims` into roles.
+
+    Args:
+        claims: the claims of one experiment, in the order of the paper.
+    """
+    values: dict[str, dict[str, None]] = {}
+    for claim in claims:
+        for condition in claim.conditions:
+            values.setdefault(condition.name, {})[condition.value] = None
+    complete = {name for name in values if all(any(c.name == name for c in claim.conditions) for claim in claims)}
+    varying = [
+        Axis(n, tuple(v), axis_kind(n, tuple(v))) for n, v in values.items() if len(v) > 1 or n not in complete
+    ]  # fmt: skip
+    fixed = tuple((n, next(iter(v))) for n, v in values.items() if len(v) == 1 and n in complete)
+    # the compared axis: methods first; among equals the one with most values, then the first in the table
+    varying.sort(key=lambda axis: (_KIND_ORDER[axis.kind], -len(axis.values)))
+    attributes: dict[str, tuple[str, dict[str, str]]] = {}
+    axes: list[Axis] = []
+    for axis in varying:
+        owner = next((o for o in axes if _mapping(claims, o.name, axis.name) is not None), None)
+        mapping = _mapping(claims, owner.name, axis.name) if owner else None
+        if owner is not None and mapping is not None:
+            attributes[axis.name] = (owner.name, mapping)
+        elif len(axis.values) > 1 or owner is None:
+            axes.append(axis)
+    return Roles(tuple(axes), attributes, fixed)
+
+
+def _mapping(claims: Sequence[NumericClaim], of: str, name: str) -> dict[str, str] | None:
+    """The one value of condition `name` for each value of condition `of`; None when it is not one."""
+    mapping: dict[str, str] = {}
+    for claim in claims:
+        conditions = {c.name: c.value for c in claim.conditions}
+        if of in conditions and mapping.setdefault(conditions[of], conditions.get(name, "")) != conditions.get(
+            name, ""
+        ):
+            return None
+    return mapping

@@ -1,0 +1,146 @@
+"""The expected outcome in words: what a reader would say of the claims, and nothing that no claim holds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extractors.claims import find_numbers, printed_band
+from extractors.outcome import compose_expected, restate_expected
+from pipeline.task import Condition, NumericClaim
+
+
+def claim(number: int, text: str, metric: str = "accuracy", unit: str | None = "%", **conditions: str) -> NumericClaim:
+    decimals = len(text.partition(".")[2])
+    return NumericClaim(
+        id=f"c{number}", metric=metric, value=float(text), text=text, decimals=decimals, unit=unit,
+        conditions=tuple(Condition(name=n.replace("_", " "), value=v) for n, v in conditions.items()),
+        band=printed_band(float(text), 10.0**-decimals),
+    )  # fmt: skip
+
+
+GRID = [
+    claim(i, value, method=method, problem=problem)
+    for i, (method, problem, value) in enumerate(
+        [
+            ("Plain", "Moons", "90.4"),
+            ("Plain", "Rings", "85.0"),
+            ("Plain", "XOR", "82.9"),
+            ("ENN", "Moons", "96.4"),
+            ("ENN", "Rings", "89.4"),
+            ("ENN", "XOR", "87.5"),
+            ("Ours", "Moons", "98.0"),
+            ("Ours", "Rings", "90.2"),
+            ("Ours", "XOR", "87.0"),
+        ],
+        1,
+    )
+]
+SWEEP = [
+    claim(i, value, method=method, training_points_n=n)
+    for i, (method, n, value) in enumerate(
+        [
+            (method, n, value)
+            for method, values in (("Plain", "76.9 77.1 80.4"), ("Ours", "84.8 88.1 94.4"))
+            for n, value in zip(("200", "400", "1600"), values.split(), strict=True)
+        ],
+        1,
+    )
+]
+
+
+def test_a_grid_is_told_by_its_winners_and_its_widest_gap() -> None:
+    text = compose_expected(GRID, []).text
+    assert text.splitlines() == [
+        "Accuracy is highest for Ours for 2 of 3 problems, for ENN in 1.",
+        "The values lie furthest apart for Moons: Ours (98.0%), then ENN (96.4%) and Plain (90.4%).",
+    ]
+
+
+def test_the_second_place_is_told_when_one_wins_everywhere() -> None:
+    text = compose_expected(
+        [c for c in GRID if ("problem", "XOR") not in [(x.name, x.value) for x in c.conditions]], []
+    ).text
+    assert text.startswith(
+        "Accuracy is highest for Ours for both problems (98.0% and 90.2%); second is ENN in all of them."
+    )
+
+
+def test_a_sweep_is_told_by_its_ends() -> None:
+    assert compose_expected(SWEEP, []).text == (
+        "As the number of training points n goes from 200 to 1600, accuracy goes from 84.8% to 94.4% for Ours and from "
+        "76.9% to 80.4% for Plain."
+    )
+
+
+def test_a_turning_point_is_told() -> None:
+    series = [claim(i, v, n=n) for i, (n, v) in enumerate([("1", "3.0"), ("2", "1.0"), ("3", "2.0")], 1)]
+    assert "(lowest, 1.0%, at 2)" in compose_expected(series, []).text
+
+
+def test_errors_are_ranked_from_the_lowest() -> None:
+    claims = [claim(1, "0.4", "test error", None, method="A"), claim(2, "0.2", "test error", None, method="B")]
+    assert compose_expected(claims, []).text == "Test error is lowest for B (0.2), then A (0.4)."
+    assert compose_expected(claims, []).comparisons == (("c2", "<", "c1"),)
+
+
+def test_many_metrics_and_quotes_stay_within_six_sentences() -> None:
+    claims = [
+        claim(10 * i + j, f"{i}.{j}", f"loss {i}", None, method=m) for i in range(1, 9) for j, m in enumerate("AB", 1)
+    ]
+    lines = compose_expected(claims, ["One is 1.1.", "Two is 2.1.", "Three is 3.1."]).text.splitlines()
+    assert len(lines) <= 6
+    assert lines[-2] == "The claims also give loss 5, loss 6, loss 7 and loss 8."
+
+
+def test_symbols_and_odd_names_keep_their_case() -> None:
+    assert compose_expected([claim(1, "1.5", "iBLEU", None)], []).text == "iBLEU is 1.5."
+    assert compose_expected([claim(1, "1.5", "ϵ", None)], []).text == "ϵ is 1.5."
+
+
+STATEMENTS = [
+    "On Rings it attains 90.2% against 85.0% for Plain.",
+    "Ours outperforms ENN by 1.6 points (98.0% versus 96.4%).",
+    "Ours beats every baseline.",
+]
+
+
+def test_restating_everything_changes_nothing() -> None:
+    expected = compose_expected(GRID, STATEMENTS)
+    assert restate_expected(expected, GRID) == expected
+
+
+def test_restated_quotes_only_hold_reproduced_numbers() -> None:
+    """A first version kept the drafted text: after XOR and Plain had been dropped it still stated their numbers."""
+    expected = compose_expected(GRID, STATEMENTS)
+    kept = [c for c in GRID if c.id not in ("c2", "c3")]
+    restated = restate_expected(expected, kept)
+    assert "85.0" not in restated.text
+    assert "82.9" not in restated.text
+    assert "every baseline" not in restated.text
+    assert "“Ours outperforms ENN by 1.6 points (98.0% versus 96.4%).”" in restated.text
+    assert restated.claims == tuple(kept)
+    assert all({left, right} <= {c.id for c in kept} for left, _, right in restated.comparisons)
+
+
+def test_conditions_counts_and_assignments_are_no_results() -> None:
+    expected = compose_expected(SWEEP, ["With 400 labels and K = 7 folds it reaches 88.1% on 3 problems."])
+    assert "88.1% on 3 problems" in restate_expected(expected, SWEEP[3:]).text
+
+
+def test_a_claim_of_another_task_is_refused() -> None:
+    with pytest.raises(ValueError, match="c99 is not among its claims"):
+        restate_expected(compose_expected(GRID, []), [claim(99, "1.0")])
+
+
+@given(st.sets(st.sampled_from(range(9)), min_size=1), st.sampled_from([GRID, SWEEP]))
+def test_no_dropped_number_is_ever_stated(indices: set[int], claims: list[NumericClaim]) -> None:
+    kept = [claims[i] for i in sorted(indices) if i < len(claims)] or claims[:1]
+    statements = [f"{c.conditions[0].value} reaches {c.text}%." for c in claims[:3]]
+    text = restate_expected(compose_expected(claims, statements), kept).text
+    held = {c.text for c in kept}
+    assert {n.text.rstrip("%") for n in find_numbers(text) if n.decimals} <= held
+    assert re.search(r"\d", text)
