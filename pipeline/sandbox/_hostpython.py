@@ -17,8 +17,9 @@ from pipeline.errors import FAILURES, ExpbenchError, FailureKind
 from pipeline.progress import Reporter
 from pipeline.sandbox._hostconfig import install_settings
 from pipeline.sandbox._installlog import INTERPRETER, diagnose
-from pipeline.sandbox._isolation import isolation, wrapped
+from pipeline.sandbox._isolation import Isolation, closed_parent, wrapped
 from pipeline.sandbox._locks import cache_directory, locked
+from pipeline.sandbox._users import claimed_user
 from pipeline.sandbox.base import BuildSpec, Image
 
 __all__ = ["build_environment", "environment_directory", "interpreter"]
@@ -30,9 +31,11 @@ _PAUSE_S: Final = 2.0
 # The scratch space of an install holds downloads and build directories; torch's wheels unpack to 5 GB.
 _SCRATCH_BYTES: Final = 16 << 30
 _REVISION: Final = 1
+# Set-up code of packages can fork without end too; dash has -p where bash has -u, and the limit is as in containers.
+_BOUNDED: Final = '(ulimit -p 4096) 2>/dev/null && ulimit -p 4096 || ulimit -u 4096; exec "$@"'
 
 
-def interpreter(version: str) -> str | None:
+def interpreter(version: str, held: Isolation) -> str | None:
     """An interpreter of this `major.minor` on this machine, the system's own first (others may see only that)."""
     names = [f"/usr/bin/python{version}", f"/usr/local/bin/python{version}"]
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == version:
@@ -42,7 +45,8 @@ def interpreter(version: str) -> str | None:
         if not name or not Path(name).is_file():
             continue
         real = str(Path(name).resolve())
-        if _runs(real, version) and (_is_public(Path(real)) or isolation().namespaces or os.geteuid() != 0):
+        public = closed_parent(Path(real)) is None
+        if _runs(real, version) and (public or held.namespaces or os.geteuid() != 0):
             return real
     return None
 
@@ -56,20 +60,15 @@ def _runs(path: str, version: str) -> bool:
     return done.returncode == 0 and done.stdout.strip() == version
 
 
-def _is_public(path: Path) -> bool:
-    """May another user execute it?"""
-    return all(parent.stat().st_mode & 0o001 for parent in (path, *path.parents))
-
-
 def environment_directory(image: Image) -> Path:
     """Where the environment of this image lies."""
     return cache_directory() / "environments" / image.reference.removeprefix("process:")
 
 
-def build_environment(spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter) -> Image:
+def build_environment(spec: BuildSpec, held: Isolation, *, log: Path, reporter: Reporter) -> Image:
     """The environment of `spec`; see `Sandbox.build`."""
     _require_system_packages(spec)
-    found = interpreter(spec.python)
+    found = interpreter(spec.python, held)
     digest = digest_of({"spec": spec.digest, "interpreter": found or "managed", "revision": _REVISION})[:16]
     image = Image(reference=f"process:{digest}", digest=digest, spec_digest=spec.digest)
     final = environment_directory(image)
@@ -82,7 +81,7 @@ def build_environment(spec: BuildSpec, *, log: Path, owner: str, reporter: Repor
             if final.is_dir():
                 break
             try:
-                _build(spec, found, final, log)
+                _build(spec, found, final, log, held)
             except ExpbenchError as error:
                 if not FAILURES[error.kind].retry or attempt == _ATTEMPTS:
                     raise
@@ -113,17 +112,16 @@ def _require_system_packages(spec: BuildSpec) -> None:
         )
 
 
-def _build(spec: BuildSpec, found: str | None, final: Path, log: Path) -> None:
+def _build(spec: BuildSpec, found: str | None, final: Path, log: Path, held: Isolation) -> None:
     """Install into a directory beside the final one, then rename: an environment is there completely or not at all."""
     final.parent.mkdir(parents=True, exist_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
     stage = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
     try:
         stage.chmod(0o755)
-        uid = isolation().uid
-        if uid is not None:
-            os.chown(stage, uid, uid)
-        with log.open("wb") as output:
+        with claimed_user() as uid, log.open("wb") as output:
+            if uid is not None:
+                os.chown(stage, uid, uid)
             python = found or _managed(spec, stage, log, output.fileno())
             venv = stage / "venv"
             steps = [["venv", "--relocatable", "--no-config", "--python", python, str(venv)]]
@@ -133,8 +131,9 @@ def _build(spec: BuildSpec, found: str | None, final: Path, log: Path) -> None:
                 install = ["pip", "install", "--no-config", "--no-deps", "--compile-bytecode", "-r", str(pins)]
                 steps.append([*install, "--python", str(venv / "bin" / "python")])
             for step in steps:
-                _uv(step, spec, stage, python, log, output.fileno())
-        _hand_over(venv)
+                _uv(step, spec, stage, python, log, output.fileno(), held, uid)
+        if uid is not None:
+            _hand_over(venv)
         venv.rename(final)
     except OSError as error:
         raise ExpbenchError(
@@ -178,7 +177,10 @@ def _certificates() -> dict[str, str]:
     return dict.fromkeys(("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), str(bundle))
 
 
-def _uv(arguments: list[str], spec: BuildSpec, stage: Path, python: str, log: Path, output: int) -> None:
+def _uv(
+    arguments: list[str], spec: BuildSpec, stage: Path, python: str, log: Path, output: int, held: Isolation,
+    uid: int | None,
+) -> None:  # fmt: skip
     """One step of uv, shut in as far as this machine permits (set-up code of packages runs here)."""
     settings = install_settings()
     environment = {
@@ -193,8 +195,7 @@ def _uv(arguments: list[str], spec: BuildSpec, stage: Path, python: str, log: Pa
     environment |= settings.environment | _certificates()
     uv = _uv_binary()
     argv = [uv, *arguments]
-    uid = isolation().uid
-    if isolation().namespaces:
+    if held.namespaces:
         bundle = [(settings.ca_bundle, False)] if settings.ca_bundle else []
         resolver = Path("/etc/resolv.conf").resolve()
         expose = [
@@ -218,9 +219,10 @@ def _run(argv: list[str], environment: dict[str, str], output: int, uid: int | N
     """Run a step in a process group of its own, ended as a whole at the time limit."""
     os.write(output, ("+ " + " ".join(argv[-8:]) + "\n").encode("utf-8", "replace"))
     extra: list[int] | None = [] if uid is not None else None
+    bounded = ["/bin/sh", "-c", _BOUNDED, "sh", *argv]
     with subprocess.Popen(
-        argv, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/", start_new_session=True,
-        user=uid, group=uid, extra_groups=extra, umask=0o022,
+        bounded, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/", umask=0o022,
+        start_new_session=True, user=uid, group=uid, extra_groups=extra,
     ) as process:  # fmt: skip
         try:
             return process.wait(_BUILD_S)
@@ -234,8 +236,6 @@ def _run(argv: list[str], environment: dict[str, str], output: int, uid: int | N
 
 def _hand_over(venv: Path) -> None:
     """Root keeps what the install's user made: what runs later as that user must not change the environment."""
-    if isolation().uid is None:
-        return
     for here, directories, files in os.walk(venv):
         for name in (".", *directories, *files):
             os.chown(Path(here) / name, 0, 0, follow_symlinks=False)

@@ -1,7 +1,8 @@
 """What of isolation this machine permits without containers, and the command line that gives it.
 
 With namespaces (root, or a kernel that lets users make them) a run sees a read-only file system with people's places
-emptied, its own process table and no network. Without them only rate limits and, for root, another user remain.
+emptied, its own process table and no network. Without them only limits and, for root, another user remain. Root that
+cannot become another user runs nothing: most limits of the kernel do not bind root.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import subprocess
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["SCRATCH", "Isolation", "isolation", "wrapped"]
+from pipeline.sandbox._users import can_become
 
-# Nobody's uid on a Debian system (65000-65533 are reserved); `nobody` itself owns processes of other services.
-UID: Final = 65500
+__all__ = ["SCRATCH", "Isolation", "closed_parent", "isolation", "wrapped"]
+
 _HIDDEN: Final = ("/home", "/root", "/run", "/mnt", "/media", "/srv", "/var/cache", "/var/lib/docker")
 SCRATCH: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - covered, each run has its own
 # A directory above one of these cannot be hidden: nothing would start any more.
@@ -28,28 +29,28 @@ class Isolation(NamedTuple):
     """What holds here."""
 
     namespaces: bool
-    uid: int | None
-    """User that commands become; None: the caller's own."""
     reason: str
     """Why there are no namespaces, empty when there are."""
+    unusable: str = ""
+    """Why nothing may be run here at all."""
 
 
 @functools.cache
 def isolation() -> Isolation:
     """Try it once: the answer depends on the kernel, on its settings and on who asks."""
-    uid = UID if os.geteuid() == 0 else None
+    unusable = can_become() if os.geteuid() == 0 else ""
     if not shutil.which("unshare"):
-        return Isolation(False, uid, "the program unshare is missing")
+        return Isolation(False, "the program unshare is missing", unusable)
     # the one thing that old kernels (before 5.12) lack is tried too: making the whole tree read-only
     argv = wrapped(["/bin/true"], hide=[], scratch_bytes=1 << 20, expose=[], network=False, user=None)
     try:
         done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=60, check=False)
     except subprocess.TimeoutExpired:
-        return Isolation(False, uid, "unshare does not end")
+        return Isolation(False, "unshare does not end", unusable)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"unshare ended with {done.returncode}"]
-        return Isolation(False, uid, lines[-1][:300])
-    return Isolation(True, uid, "")
+        return Isolation(False, lines[-1][:300], unusable)
+    return Isolation(True, "", unusable)
 
 
 def wrapped(
@@ -71,7 +72,9 @@ def wrapped(
         network: keep the host's network.
         user: uid to become before `argv` starts; None keeps root (of the namespace's kind).
     """
-    hidden = _outermost([*_HIDDEN, *(str(path) for path in hide if _can_hide(path))])
+    # what a user of its own could not walk to is covered, and what is needed of it shown again below the cover
+    closed = [parent for path, _ in expose for parent in [closed_parent(path)] if parent is not None]
+    hidden = _outermost([*_HIDDEN, *(str(path) for path in (*hide, *closed) if _can_hide(path))])
     covers = [*hidden, *SCRATCH]
     kept = [(str(path), writable) for path, writable in expose if writable or _below(str(path), covers)]
     plan = {"hide": hidden, "scratch": [[path, scratch_bytes] for path in SCRATCH], "expose": kept, "user": user}
@@ -82,6 +85,11 @@ def wrapped(
         unshare += ["--net", "--ipc"]
     source = (Path(__file__).with_name("_inside") / "isolate.py").read_text(encoding="utf-8")
     return [*unshare, "--", _system_python(), "-I", "-S", "-c", source, json.dumps(plan), *argv]
+
+
+def closed_parent(path: Path) -> Path | None:
+    """The outermost directory on the way to `path` that other users cannot enter."""
+    return next((parent for parent in reversed(path.resolve().parents) if not parent.stat().st_mode & 0o001), None)
 
 
 def _system_python() -> str:

@@ -29,6 +29,8 @@ _GRACE_S = 60.0
 _SLOWEST_COPY = 20 * _MB
 _TAIL = 4096
 _DISK_WORDS = (b"[Errno 28]", b"No space left on device", b"[Errno 27]", b"File too large")
+_MEMORY_WORDS = (b"MemoryError", b"[Errno 12]", b"Cannot allocate memory", b"std::bad_alloc", b"Unable to allocate")
+_PROCESS_WORDS = (b"can't start new thread", b"Resource temporarily unavailable")
 
 
 class SupervisorGone(Exception):  # noqa: N818 - a state, named as what happened
@@ -69,7 +71,7 @@ def bootstrap() -> str:
 def supervisor_source() -> bytes:
     """What `bootstrap` waits for: length and text of a program that makes the modules of `_inside` and runs them."""
     folder = Path(__file__).with_name("_inside")
-    names = ("wire", "tree", "watch", "runner", "supervisor")
+    names = ("wire", "tree", "watch", "gate", "runner", "supervisor")
     modules = [(f"{_INSIDE}.{name}", (folder / f"{name}.py").read_text(encoding="utf-8")) for name in names]
     text = (
         "import sys, types\n"
@@ -290,6 +292,10 @@ class _Session:
         if any(not record["all_ended"] for record in self.ended):
             message = "processes of the run did not end when they were killed"
             problems = (*problems, Problem(component="sandbox", where="run", message=message, severity=Severity.ERROR))
+        ungated = next((record["ungated"] for record in self.ended if record["ungated"]), "")
+        if ungated:
+            message = f"the process limit was polled, a short excess could be missed ({ungated})"
+            problems = (*problems, Problem(component="sandbox", where="run", message=message))
         return RunResult(
             commands=commands,
             produced=tuple(sorted(self.collector.produced, key=lambda produced: produced.path)),
@@ -320,9 +326,13 @@ class _Session:
             failure = FailureKind.RUN_FAILED
             tail = self.tails.get(f"{index}.stderr", b"")
             # A file that is made to size in one call fails without ever filling the disk, one that hits the process
-            # sandbox's limit of file size likewise: only the message tells.
+            # sandbox's limit of file size likewise, and so does memory that is refused: only the message tells.
             if any(words in tail for words in _DISK_WORDS):
                 failure = FailureKind.RUN_DISK_FULL
+            elif any(words in tail for words in _MEMORY_WORDS):
+                failure = FailureKind.RUN_OUT_OF_MEMORY
+            elif record["ungated"] and any(words in tail for words in _PROCESS_WORDS):
+                failure = FailureKind.RUN_PROCESS_LIMIT
         return CommandResult(
             exit_code=record["exit_code"],
             failure=failure,

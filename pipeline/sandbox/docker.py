@@ -184,6 +184,7 @@ def _payload(spec: RunSpec) -> dict[str, Any]:
         "disks": ["/work", _TMP, _SHM],
         "directories": [],
         "rlimits": {},
+        "nproc": None,  # the cgroup counts
         "cpus": [],
         "env": experiment_environment(spec, home=f"{_TMP}/home", tmp=_TMP, venv="/opt/venv", system_path=_SYSTEM_PATH),
     }

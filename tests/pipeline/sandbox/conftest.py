@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +13,9 @@ import pytest
 
 from pipeline.progress import SilentReporter
 from pipeline.sandbox import BuildSpec, Command, Image, Limits, RunResult, RunSpec, Sandbox, open_sandbox
-from pipeline.sandbox._isolation import isolation
+from pipeline.sandbox._isolation import Isolation
+from pipeline.sandbox._users import FIRST_UID, SLOTS
+from pipeline.sandbox.process import ProcessSandbox
 
 SMALL = Limits(wall_s=60, cpus=1, memory_mb=256, pids=64, disk_mb=64, output_mb=1)
 
@@ -29,9 +33,25 @@ def shared_cache() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.fixture(scope="session", params=["process", pytest.param("docker", marks=pytest.mark.docker)])
-def sandbox(request: pytest.FixtureRequest, shared_cache: Path) -> Sandbox:
-    return open_sandbox(request.param)
+BARE = Isolation(False, "not permitted (a test says so)")
+"""A machine that permits no namespaces, as an ordinary container is one."""
+
+
+def opened(kind: str) -> Sandbox:
+    """`process`, `process-bare` (without namespaces) or `docker`."""
+    if kind == "process-bare":
+        return ProcessSandbox(BARE)
+    return open_sandbox("docker" if kind == "docker" else "process")
+
+
+@pytest.fixture(scope="session", params=["process", "process-bare", pytest.param("docker", marks=pytest.mark.docker)])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def sandbox(kind: str, shared_cache: Path) -> Sandbox:
+    return opened(kind)
 
 
 @pytest.fixture(scope="session")
@@ -68,5 +88,41 @@ def run(sandbox: Sandbox, image: Image, tmp_path: Path, owner: str) -> Runner:
 @pytest.fixture
 def isolated(sandbox: Sandbox) -> None:
     """Only where the back end can keep a run away from the machine."""
-    if sandbox.name == "process" and not isolation().namespaces:
-        pytest.skip(f"no namespaces here: {isolation().reason}")
+    if isinstance(sandbox, ProcessSandbox) and not sandbox.held.namespaces:
+        pytest.skip(f"no namespaces here: {sandbox.held.reason}")
+
+
+class Most:
+    """The highest number that was seen."""
+
+    most = 0
+
+
+@contextlib.contextmanager
+def most_tasks(of: Callable[[int], bool] = lambda uid: FIRST_UID <= uid < FIRST_UID + SLOTS) -> Iterator[Most]:
+    """How many tasks one of some uids had at once at most, sampled all the while on this machine's /proc.
+
+    By default of the process sandbox's own users, each counted by itself: other runs at the same time do not disturb.
+    A sample may miss the peak, it never sees more than there was.
+    """
+    seen, stop = Most(), threading.Event()
+
+    def sample() -> None:
+        while not stop.is_set():
+            per_uid: dict[int, int] = {}
+            for path in Path("/proc").glob("[0-9]*/status"):
+                with contextlib.suppress(OSError, ValueError, KeyError):
+                    fields = dict(line.split(":", 1) for line in path.read_text(errors="replace").splitlines())
+                    uid = int(fields["Uid"].split()[0])
+                    if of(uid):
+                        per_uid[uid] = per_uid.get(uid, 0) + int(fields["Threads"])
+            seen.most = max([seen.most, *per_uid.values()])
+            stop.wait(0.02)
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    try:
+        yield seen
+    finally:
+        stop.set()
+        sampler.join()

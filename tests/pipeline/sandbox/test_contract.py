@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.digests import file_digest, tree_digest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import SilentReporter
-from pipeline.sandbox import BuildSpec, Command, Image, Limits, RunSpec, Sandbox
+from pipeline.sandbox import BuildSpec, Command, Image, RunSpec, Sandbox
 from tests.pipeline.sandbox.conftest import SMALL, Runner
 
 
@@ -78,22 +77,6 @@ def test_wall_limit(run: Runner, tmp_path: Path) -> None:
     assert [produced.path for produced in result.produced] == ["before"]
 
 
-def test_infinite_fork(run: Runner) -> None:
-    result = run("import os\nwhile True:\n    os.fork()")
-    assert result.failure is FailureKind.RUN_PROCESS_LIMIT
-    assert not [problem for problem in result.problems if "did not end" in problem.message]
-
-
-def test_threads_count_too(run: Runner) -> None:
-    script = """
-    import threading, time
-    for _ in range(500):
-        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
-    time.sleep(600)
-    """
-    assert run(textwrap.dedent(script)).failure is FailureKind.RUN_PROCESS_LIMIT
-
-
 @pytest.mark.parametrize("where", [".", "/tmp", "/dev/shm"])
 def test_disk_bomb(run: Runner, isolated: None, where: str) -> None:
     result = run(
@@ -142,13 +125,13 @@ def test_output_flood(run: Runner, tmp_path: Path) -> None:
 def test_memory_bomb(run: Runner, step: int) -> None:
     """In small steps, and in one piece (on which the cgroup's own limit acts before anybody can look)."""
     if step > 1 << 30:
-        script = "import mmap\nm = mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
-        script += "for i in range(0, 1 << 30, 4096): m[i] = 1\nimport time; time.sleep(600)"
+        script = "import mmap\nm = mmap.mmap(-1, 1 << 29, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
+        script += "for i in range(0, 1 << 29, 4096): m[i] = 1\nimport time; time.sleep(600)"
     else:
         script = f"x = []\nwhile True: x.append(bytearray(b'x') * {step})"
     result = run(script, limits=SMALL.evolve(memory_mb=128))
     assert result.failure is FailureKind.RUN_OUT_OF_MEMORY
-    assert result.peak_memory_mb is None or result.peak_memory_mb > 100
+    assert result.peak_memory_mb is None or 100 < result.peak_memory_mb < 600
 
 
 def test_shared_memory_is_memory(run: Runner) -> None:
@@ -208,108 +191,6 @@ def test_engine_socket_is_not_there(run: Runner, tmp_path: Path, isolated: None)
     assert stdout(tmp_path) == "False False\n"
 
 
-def test_created_and_changed_files_come_out(run: Runner, tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    for name in ("same", "changed", "touched"):
-        (tree / name).write_text(name)
-    script = """
-    import os, pathlib
-    pathlib.Path('changed').write_text('other')
-    pathlib.Path('touched').write_text('touched')
-    pathlib.Path('deep/er').mkdir(parents=True)
-    pathlib.Path('deep/er/new.bin').write_bytes(bytes(range(256)))
-    """
-    before = tree_digest(tree)
-    result = run(textwrap.dedent(script))
-    assert [produced.path for produced in result.produced] == ["changed", "deep/er/new.bin"]
-    for produced in result.produced:
-        copied = tmp_path / "out/files" / produced.path
-        assert (copied.stat().st_size, file_digest(copied)) == (produced.size, produced.sha256)
-    (tree / "script0.py").unlink()
-    assert tree_digest(tree) == before
-
-
-def test_keep_selects(run: Runner) -> None:
-    script = """
-    import pathlib
-    pathlib.Path('results/a').mkdir(parents=True)
-    for name in ('top.csv', 'results/x.json', 'results/a/y.json', 'results/model.bin'):
-        pathlib.Path(name).write_text(name)
-    """
-    result = run(textwrap.dedent(script), keep=("results/*.json", "**/*.csv"))
-    assert [produced.path for produced in result.produced] == ["results/a/y.json", "results/x.json", "top.csv"]
-
-
-def test_links_out_of_the_tree_are_refused(run: Runner, tmp_path: Path) -> None:
-    script = """
-    import os
-    os.symlink('/etc/passwd', 'passwd')
-    os.symlink('/etc', 'etc')
-    os.symlink('../../..', 'up')
-    os.mkfifo('pipe')
-    os.link('script0.py', 'hard')
-    """
-    result = run(textwrap.dedent(script))
-    assert [produced.path for produced in result.produced] == ["hard"]
-    refused = {p.where: p.message for p in result.problems if p.component == "sandbox.copy"}
-    assert set(refused) == {"passwd", "etc", "up", "pipe"}
-    assert "symbolic link" in refused["passwd"]
-    assert not any(path.is_symlink() for path in (tmp_path / "out").rglob("*"))
-
-
-def test_links_of_the_tree_stay_links(run: Runner, tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    (tree / "data").write_text("here")
-    (tree / "link").symlink_to("data")
-    (tree / "away").symlink_to("/etc/hostname")
-    (tree / "folder").symlink_to("/etc")
-    result = run("import os; print(open('link').read(), os.readlink('away'), os.readlink('folder'))")
-    assert stdout(tmp_path) == "here /etc/hostname /etc\n"
-    assert result.produced == ()
-    assert not [problem for problem in result.problems if problem.component == "sandbox.copy"]
-
-
-def test_odd_names_both_ways(run: Runner, tmp_path: Path) -> None:
-    tree = os.fsencode(tmp_path / "tree")
-    names = [b"with space", b"new\nline", b"\xff\xfe", "ünïcode".encode(), b"-rf", b"a\\b"]
-    for name in names:
-        Path(os.fsdecode(tree + b"/" + name)).write_bytes(name)
-    script = """
-    import os
-    names = sorted(n for n in os.listdir(b'.') if not n.startswith(b'script'))
-    print(names)
-    for name in names:
-        assert open(name, 'rb').read() == name
-        open(b'out ' + name, 'wb').write(name)
-    """
-    result = run(textwrap.dedent(script))
-    assert result.failure is None, result.message
-    assert stdout(tmp_path) == f"{sorted(names)}\n"
-    shown = sorted(("out " + n.decode("utf-8", "backslashreplace")) for n in names)
-    assert [produced.path for produced in result.produced] == shown
-    assert (tmp_path / "out/files/out \\xff\\xfe").read_bytes() == b"\xff\xfe"
-    json.dumps([produced.path for produced in result.produced]).encode("utf-8")
-
-
-def test_unreadable_files_and_directories_come_out(run: Runner) -> None:
-    script = """
-    import os, pathlib
-    pathlib.Path('closed').mkdir()
-    pathlib.Path('closed/file').write_text('x')
-    os.chmod('closed/file', 0)
-    os.chmod('closed', 0)
-    """
-    assert [produced.path for produced in run(textwrap.dedent(script)).produced] == ["closed/file"]
-
-
-def test_sparse_file_does_not_count_as_content(run: Runner) -> None:
-    result = run("open('huge', 'wb').truncate(SIZE)".replace("SIZE", str(60 << 20)) + "\nopen('small', 'w').write('x')")
-    assert [produced.path for produced in result.produced] == ["huge", "small"]
-    result = run("for i in range(8):\n    with open(f'h{i}', 'wb') as stream: stream.truncate(40 << 20)")
-    assert len(result.produced) == 1
-    assert len([problem for problem in result.problems if "disk limit" in problem.message]) == 7
-
-
 def test_child_that_leaves_its_session_ends_with_the_run(run: Runner, tmp_path: Path, owner: str) -> None:
     script = f"""
     import subprocess
@@ -325,7 +206,7 @@ def test_child_that_leaves_its_session_ends_with_the_run(run: Runner, tmp_path: 
 
 
 def test_output_of_a_child_that_is_left_behind_does_not_block(run: Runner, tmp_path: Path) -> None:
-    run("import subprocess; subprocess.Popen(['yes'])", "print('second')")
+    run("import subprocess; subprocess.Popen(['sh', '-c', 'while sleep 0.01; do echo on; done'])", "print('second')")
     assert stdout(tmp_path, 1) == "second\n"
 
 
@@ -463,9 +344,10 @@ CLIENT = """
 import sys
 from pathlib import Path
 from pipeline.progress import SilentReporter
-from pipeline.sandbox import BuildSpec, Command, Limits, RunSpec, open_sandbox
+from pipeline.sandbox import BuildSpec, Command, Limits, RunSpec
+from tests.pipeline.sandbox.conftest import opened
 kind, tree, out, owner = sys.argv[1:]
-sandbox = open_sandbox(kind)
+sandbox = opened(kind)
 image = sandbox.build(BuildSpec(), log=Path(out) / "b.log", owner=owner, reporter=SilentReporter())
 code = "import subprocess, time; subprocess.Popen(['setsid', 'sleep', '3601']); print('up', flush=True); time.sleep(3600)"
 spec = RunSpec(commands=(Command(argv=("python", "-c", code + " # " + owner)),), limits=Limits(memory_mb=128, disk_mb=16))
@@ -473,11 +355,11 @@ sandbox.run(image, Path(tree), spec, out=Path(out), owner=owner)
 """
 
 
-def test_killed_client_leaves_nothing(sandbox: Sandbox, image: Image, tmp_path: Path, owner: str) -> None:
+def test_killed_client_leaves_nothing(kind: str, sandbox: Sandbox, image: Image, tmp_path: Path, owner: str) -> None:
     tree, out = tmp_path / "tree", tmp_path / "out"
     tree.mkdir()
     out.mkdir()
-    argv = [sys.executable, "-c", CLIENT, sandbox.name, str(tree), str(out), owner]
+    argv = [sys.executable, "-c", CLIENT, kind, str(tree), str(out), owner]
     with subprocess.Popen(argv, cwd=Path(__file__).parents[3]) as client:
         try:
             wait_until(lambda: (out / "0.stdout").exists() and (out / "0.stdout").read_text() == "up\n")
@@ -514,7 +396,3 @@ def processes_with(text: str) -> list[int]:
 def containers_of(owner: str) -> list[str]:
     argv = ["docker", "ps", "--all", "--quiet", "--filter", f"label=expbench.owner={owner}"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
-
-
-def test_limits_default_run(run: Runner) -> None:
-    assert run("print(1)", limits=Limits(memory_mb=512, disk_mb=128)).failure is None

@@ -10,23 +10,21 @@ import pytest
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import SilentReporter
-from pipeline.sandbox import BuildSpec, Command, Image, Limits, RunResult, RunSpec, _hostpython, process
-from pipeline.sandbox._isolation import Isolation, _can_hide, _outermost, isolation
+from pipeline.sandbox import BuildSpec, Command, Image, Limits, RunResult, RunSpec, _hostpython
+from pipeline.sandbox._isolation import _can_hide, _outermost
 from pipeline.sandbox._locks import cache_directory
 from pipeline.sandbox.process import ProcessSandbox
 from pipeline.schema import Severity
+from tests.pipeline.sandbox.conftest import BARE
 from tests.pipeline.sandbox.test_contract import processes_with
 
 LIMITS = Limits(wall_s=60, cpus=1, memory_mb=256, pids=48, disk_mb=32, output_mb=1)
 
 
 @pytest.fixture
-def bare(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> ProcessSandbox:
+def bare(shared_cache: Path) -> ProcessSandbox:
     """A machine that permits no namespaces."""
-    without = Isolation(False, isolation().uid, "not permitted (a test says so)")
-    for module in (process, _hostpython):
-        monkeypatch.setattr(module, "isolation", lambda: without)
-    return ProcessSandbox()
+    return ProcessSandbox(BARE)
 
 
 def build(tmp_path: Path, spec: BuildSpec | None = None) -> Image:
@@ -52,24 +50,6 @@ def test_says_in_each_result_what_it_does_not_hold(bare: ProcessSandbox, tmp_pat
     assert any("network not isolated" in problem.message for problem in told)
     assert any("files of this machine" in problem.message for problem in told)
     assert "NOT isolated" in bare.status().detail
-
-
-@pytest.mark.parametrize(
-    ("script", "failure"),
-    [
-        ("while True: pass", FailureKind.RUN_TIMEOUT),
-        ("while True: print('x' * 1000)", FailureKind.RUN_OUTPUT_LIMIT),
-        ("x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))", FailureKind.RUN_OUT_OF_MEMORY),
-        ("s = open('bomb', 'wb')\nwhile True: s.write(bytes(1 << 16))", FailureKind.RUN_DISK_FULL),
-        ("import threading, time\nfor _ in range(200): threading.Thread(target=time.sleep, args=(99,)).start()",
-         FailureKind.RUN_PROCESS_LIMIT),
-    ],
-)  # fmt: skip
-def test_limits_hold_without_namespaces(
-    bare: ProcessSandbox, tmp_path: Path, script: str, failure: FailureKind
-) -> None:
-    limits = LIMITS.evolve(wall_s=2.0) if failure is FailureKind.RUN_TIMEOUT else LIMITS
-    assert run(bare, tmp_path, script, limits).failure is failure
 
 
 def test_strays_end_without_namespaces(bare: ProcessSandbox, tmp_path: Path) -> None:
