@@ -117,6 +117,35 @@ def curate(
         raise typer.Exit(6)
 
 
+@app.command(
+    epilog="Examples:\n\n  expbench extract paper.pdf --html reading.html\n\n"
+    "  expbench extract paper.pdf --json > document.json"
+)
+def extract(
+    pdf: Annotated[Path, typer.Argument(help="The paper.", metavar="PAPER.pdf")],
+    html: Annotated[Path | None, typer.Option(help="Write a page that draws what was understood over the PDF.")] = None,
+    ocr: Annotated[bool, typer.Option("--ocr/--no-ocr", help="Read pages without a text layer by OCR.")] = True,
+    json_output: Json = False,
+) -> None:
+    """Read a PDF: sections, passages, captions, tables as grids, figures; each with page and box."""
+    from extractors.document import read_document
+    from flows.document_page import document_page
+    from flows.progress import TerminalReporter
+    from flows.views import print_document
+    from pipeline.files import write_text
+
+    with TerminalReporter() as reporter:
+        document = read_document(pdf, reporter=reporter, ocr="auto" if ocr else "off")
+    if html is not None:
+        write_text(html, document_page(pdf, document))
+    if json_output:
+        _print(document.model_dump(mode="json"), True)
+    else:
+        print_document(document, Console())
+        if html is not None:
+            Console().print(f"\nLook at   {html.resolve()}", soft_wrap=True)
+
+
 @app.command(epilog="Example:\n\n  expbench status work")
 def status(workspace: WorkspaceArgument, json_output: Json = False) -> None:
     """What a workspace holds, how far its tasks are, and what took how long."""

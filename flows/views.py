@@ -8,12 +8,22 @@ from rich.table import Table
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import is_locked
+from pipeline.paper import Document
 from pipeline.schema import Record
 from pipeline.store import Workspace, WorkspaceInfo
 from pipeline.task import Status, Task
 from pipeline.text import shorten
 
-__all__ = ["StatusReport", "find_task", "print_status", "print_task", "print_tasks", "status_of", "styled_status"]
+__all__ = [
+    "StatusReport",
+    "find_task",
+    "print_document",
+    "print_status",
+    "print_task",
+    "print_tasks",
+    "status_of",
+    "styled_status",
+]
 
 _STYLES = {
     Status.MASKED: "green",
@@ -60,6 +70,25 @@ def print_status(report: StatusReport, console: Console) -> None:
         console.print("  no tasks yet")
     if report.seconds:
         console.print("time      " + ", ".join(f"{stage} {spent:g} s" for stage, spent in report.seconds))
+
+
+def print_document(document: Document, console: Console) -> None:
+    """The outline of a paper, its tables and what was difficult."""
+    console.print(f"[bold]{escape(document.title)}[/bold]")
+    by_ocr = sum(page.ocr is not None for page in document.pages)
+    console.print(f"{len(document.pages)} pages ({by_ocr} by OCR), {len(document.passages)} passages\n")
+    for section in document.sections:
+        number = f"{section.number} " if section.number else ""
+        console.print(f"{'  ' * section.level}{escape(number + section.title)} [dim]p. {section.page}[/dim]")
+    console.print()
+    for table in document.tables:
+        size = f"{len(table.grid)} x {len(table.grid[0]) if table.grid else 0}"
+        caption = escape(shorten(table.caption, 80))
+        console.print(f"{table.label:<10} p. {table.page:<3} {size:>8}  {caption} [dim]{table.confidence:.2f}[/dim]")
+    for figure in document.figures:
+        console.print(f"{figure.label:<10} p. {figure.page:<3} {'':>8}  {escape(shorten(figure.caption, 80))}")
+    for problem in document.problems:
+        console.print(f"[yellow]{escape(problem.where)}: {escape(problem.message)}[/yellow]")
 
 
 def find_task(workspace: Workspace, name: str) -> Task:

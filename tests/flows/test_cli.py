@@ -13,6 +13,7 @@ from pipeline.store import Workspace
 from pipeline.task import Status
 from pipeline.version import version
 from tests.flows.support import empty_workspace
+from tests.flows.test_bad_input import pdf_with_text
 from tests.pipeline.test_store import SECRET, make_task
 
 
@@ -31,7 +32,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return workspace
 
 
-@pytest.mark.parametrize("command", ["curate", "show", "status", "doctor", "examples", "release"])
+@pytest.mark.parametrize("command", ["curate", "extract", "show", "status", "doctor", "examples", "release"])
 def test_every_command_explains_itself_with_an_example(command: str) -> None:
     done = expbench(command, "--help")
     assert done.returncode == 0
@@ -75,6 +76,23 @@ def test_show_says_which_tasks_there_are_when_the_name_is_wrong(workspace: Works
     ambiguous = expbench("show", workspace.root, "accuracy")
     assert ambiguous.returncode == 5
     assert "fits 2 tasks" in ambiguous.stderr
+
+
+def test_extract_prints_the_reading_and_draws_it(tmp_path: Path) -> None:
+    pdf = pdf_with_text(tmp_path / "paper.pdf", "A Title\n\nAbstract\nWe measure <script>alert(1)</script> accuracy.")
+    done = expbench("extract", pdf, "--html", tmp_path / "out" / "reading.html", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [page["number"] for page in told["pages"]] == [1]
+    page = (tmp_path / "out" / "reading.html").read_text()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert page.count("data:image/png;base64,") == 1
+    bad = tmp_path / "bad.pdf"
+    bad.write_text("no")
+    done = expbench("extract", bad, "--html", tmp_path / "bad.html")
+    assert done.returncode == 3
+    assert not (tmp_path / "bad.html").exists()
 
 
 def test_errors_are_json_when_json_was_asked_for(tmp_path: Path) -> None:
