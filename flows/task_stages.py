@@ -8,54 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
-from extractors.outcome import restate_expected
+from flows.chains import Located, traced, with_chain
+from flows.validate_stage import ValidateStage
 from masking.apply import apply_mask
 from masking.leaks import scan_leaks
 from masking.plan import plan_mask
 from masking.records import MaskPlan
 from masking.roundtrip import round_trip
 from pipeline.digests import digest_of
-from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import remove_tree
-from pipeline.locator import Chain, Location, RepositoryIndex, TaskQuery, build_index, locate
+from pipeline.locator import Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.paper import Document
 from pipeline.progress import Details, Reporter
 from pipeline.repository import Snapshot
-from pipeline.sandbox import BuildSpec, Image, RunResult, Sandbox
-from pipeline.schema import Problem, Record
+from pipeline.sandbox import RunResult, Sandbox
+from pipeline.schema import Record
 from pipeline.settings import Settings
 from pipeline.store import Workspace
-from pipeline.task import Environment, Hyperparameter, RoundTrip, Status, Task, ValidationReport, Verdict
-from pipeline.tracing import Trace, trace
-from pipeline.validation import (
-    EnvironmentPlan,
-    extend_environment,
-    make_plan,
-    missing_modules,
-    missing_system_packages,
-    resolve_environment,
-    validate,
-    validate_with_refinement,
-)
-from pipeline.validation.outcome import decide, learn_bands, match_claims, read_outputs, supported_claims
+from pipeline.task import RoundTrip, Status, Task, Verdict
+from pipeline.validation import make_plan
+from pipeline.validation.outcome import decide, match_claims, read_outputs
 from pipeline.version import STAGE_VERSIONS
 
 __all__ = ["TaskStages"]
-
-_ENVIRONMENT_ROUNDS = 3
-"""How often a missing module may extend an environment: each round names one more, and research code rarely has more
-than two that nothing declares."""
-
-
-class _Located(Record):
-    """A task with the chains that may answer it, best first."""
-
-    task: Task
-    chains: tuple[Chain, ...] = ()
 
 
 class _State(Record):
@@ -64,7 +42,7 @@ class _State(Record):
     task: Task
 
 
-ItemT = TypeVar("ItemT", _Located, Task)
+ItemT = TypeVar("ItemT", Located, Task)
 
 
 @dataclass
@@ -88,28 +66,40 @@ class TaskStages:
             queries: what to look for in the repository, one per task.
         """
         located = self._locate_all(tasks, queries)
-        validated = self._each("validate", located, self._validated)
+        validated = self._each("validate", located, self._validation.validated)
         masked = self._each("mask", validated, self._masked)
         return [self._saved(task) for task in masked]
 
     @property
-    def _details(self) -> Details:
-        return Details(self.reporter, "validate")
+    def _alternatives(self) -> int:
+        """Chains beside the best one: those that refinement may try, and those that may give the answer away."""
+        return self.settings.refinement_rounds - 1 + self.settings.equivalents
+
+    @property
+    def _validation(self) -> ValidateStage:
+        return ValidateStage(
+            workspace=self.workspace,
+            settings=self.settings,
+            sandbox=self.sandbox,
+            snapshot=self.snapshot,
+            repeats=self.repeats,
+            reporter=Details(self.reporter, "validate"),
+        )
 
     # --- locate and trace ---
 
-    def _locate_all(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[_Located]:
+    def _locate_all(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[Located]:
         index: RepositoryIndex | None = None
         self.reporter.start("locate", len(tasks))
         results = []
         for task, query in zip(tasks, queries, strict=True):
             key = self._key("locate", task)
-            found = self.workspace.finished(f"{task.id}/locate", key, _Located)
+            found = self.workspace.finished(f"{task.id}/locate", key, Located)
             if found is None:
                 with self.workspace.ledger.timed("locate", task.id):
                     if index is None:
                         index = build_index(self.snapshot, cache=self.settings.cache_dir / "indexes")
-                    found = self._located(task, locate(index, query))
+                    found = self._located(task, locate(index, query, max_alternatives=self._alternatives))
                     self._saved(found.task)
                     self.workspace.finish(f"{task.id}/locate", key, found)
             results.append(found)
@@ -118,7 +108,7 @@ class TaskStages:
         self.reporter.end("locate", f"{sum(bool(r.chains) for r in results)} of {len(tasks)} tasks have a chain")
         return results
 
-    def _located(self, task: Task, location: Location) -> _Located:
+    def _located(self, task: Task, location: Location) -> Located:
         problems = (*task.problems, *location.problems)
         if location.chain is None:
             not_found = location.not_found
@@ -127,107 +117,10 @@ class TaskStages:
             rejected = task.evolve(
                 status=Status.NOT_FOUND, status_reason=not_found.reason, truth=truth, problems=problems
             )
-            return _Located(task=rejected)
-        chains = (location.chain, *location.alternatives)[: self.settings.refinement_rounds]
-        traced = _with_chain(task, chains[0], trace(self.snapshot, chains[0].sources, chains[0].usage))
-        return _Located(task=traced.evolve(status=Status.LOCATED, problems=problems), chains=chains)
-
-    # --- validate ---
-
-    def _validated(self, located: _Located) -> Task:
-        """Try the chains in order until one reproduces the claims (EXP-Bench 3.2, stage 3: refinement)."""
-        if not located.chains:
-            return located.task
-        candidates: dict[int, Task] = {}
-        refined = validate_with_refinement(
-            located.chains,
-            lambda chain, number, _: self._attempt(located.task, chain, number, candidates),
-            rounds=self.settings.refinement_rounds,
-            reporter=self._details,
-        )
-        assert refined is not None, "there was at least one chain"
-        report = refined.best.report
-        task = candidates[refined.best.number].evolve(validation=report)
-        if report.verdict is Verdict.PASS:
-            return _supported(task, report)
-        reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
-        if report.verdict is Verdict.UNKNOWN:
-            return task.evolve(status=Status.LOCATED, status_reason=f"not validated: {reason}")
-        return task.evolve(status=Status.REJECTED, status_reason=f"not reproduced: {reason}")
-
-    def _attempt(self, base: Task, chain: Chain, number: int, candidates: dict[int, Task]) -> ValidationReport:
-        """Validate one chain; what its run misses extends the environment, a bounded number of times."""
-        traced = trace(self.snapshot, chain.sources, chain.usage)
-        task = _with_chain(base, chain, traced)
-        out = self.workspace.task_dir(task.id) / "validation" / f"attempt-{number}"
-        modules: tuple[str, ...] = ()
-        libraries: tuple[str, ...] = ()
-        for _ in range(_ENVIRONMENT_ROUNDS):
-            candidates[number] = task
-            environment = self._environment(task, traced, modules, libraries)
-            image, problem = self._image(environment)
-            if image is None:
-                reason = f"the environment cannot be built: {problem.message if problem else 'unknown'}"
-                problems = (*environment.problems, *([problem] if problem else []))
-                return ValidationReport(
-                    verdict=Verdict.UNKNOWN, reason=reason, sandbox=self.sandbox.name, problems=problems
-                )
-            task = task.evolve(environment=self._environment_record(environment, image))
-            candidates[number] = task
-            report = validate(
-                task,
-                snapshot=self.snapshot,
-                image=image,
-                sandbox=self.sandbox,
-                repeats=self.repeats,
-                out=out,
-                owner=self.workspace.owner,
-                limits=self.settings.limits,
-                reporter=self._details,
-            )
-            more_modules = set(missing_modules(report, out)) - set(modules)
-            more_libraries = set(missing_system_packages(report, out)) - set(libraries)
-            if report.verdict is Verdict.PASS or not (more_modules or more_libraries):
-                break
-            modules, libraries = (*modules, *sorted(more_modules)), (*libraries, *sorted(more_libraries))
-        return report.evolve(problems=(*traced.problems, *environment.problems, *report.problems))
-
-    def _environment(
-        self, task: Task, traced: Trace, modules: tuple[str, ...], libraries: tuple[str, ...]
-    ) -> EnvironmentPlan:
-        plan = resolve_environment(
-            self.snapshot,
-            sources=tuple(source.path for source in task.truth.sources),
-            reached=traced.reached,
-            extra=modules,
-            before=_commit_date(self.snapshot),
-            cache=self.settings.cache_dir,
-            reporter=self._details,
-        )
-        return extend_environment(plan, libraries)
-
-    def _image(self, plan: EnvironmentPlan) -> tuple[Image | None, Problem | None]:
-        """The built environment, or why this repository's declarations cannot be built."""
-        directory = self.workspace.root / "environments" / plan.spec.digest[:12]
-        self.workspace.write_json(directory / "spec.json", plan.spec)
-        try:
-            log = directory / "build.log"
-            return self.sandbox.build(plan.spec, log=log, owner=self.workspace.owner, reporter=self._details), None
-        except ExpbenchError as error:
-            if error.kind is not FailureKind.ENVIRONMENT_UNBUILDABLE:
-                raise
-            return None, Problem(component="validate.environment", where=error.object, message=error.cause)
-
-    def _environment_record(self, plan: EnvironmentPlan, image: Image) -> Environment:
-        return Environment(
-            sandbox=self.sandbox.name,
-            image=image.digest if self.sandbox.name == "docker" else None,
-            spec_digest=plan.spec.digest,
-            python=plan.spec.python,
-            packages=plan.spec.packages,
-            system_packages=plan.spec.system_packages,
-            declared_in=plan.declared_in,
-        )
+            return Located(task=rejected)
+        chains = (location.chain, *location.alternatives)
+        found = with_chain(task, chains[0], traced(self.snapshot, task, chains[0]))
+        return Located(task=found.evolve(status=Status.LOCATED, problems=problems), chains=chains)
 
     # --- mask ---
 
@@ -270,7 +163,7 @@ class TaskStages:
             masked=repository,
             snapshot=self.snapshot,
             plan=plan,
-            image=self._image_of(task),
+            image=self._validation.image_of(task),
             sandbox=self.sandbox,
             spec=spec,
             judge=judge,
@@ -278,24 +171,13 @@ class TaskStages:
             owner=self.workspace.owner,
         )
 
-    def _image_of(self, task: Task) -> Image:
-        """The task's image again; building it is a look-up, as it was built for the validation."""
-        environment = task.environment
-        spec = BuildSpec(
-            python=environment.python or BuildSpec().python,
-            packages=environment.packages,
-            system_packages=environment.system_packages,
-        )
-        log = self.workspace.root / "environments" / spec.digest[:12] / "build.log"
-        return self.sandbox.build(spec, log=log, owner=self.workspace.owner, reporter=self._details)
-
     # --- bookkeeping ---
 
     def _each(self, stage: str, items: Sequence[ItemT], work: Callable[[ItemT], Task]) -> list[Task]:
         self.reporter.start(stage, len(items))
         results = []
         for item in items:
-            task = item.task if isinstance(item, _Located) else item
+            task = item.task if isinstance(item, Located) else item
             key = self._key(stage, item)
             state = self.workspace.finished(f"{task.id}/{stage}", key, _State)
             if state is None:
@@ -328,35 +210,6 @@ class TaskStages:
             "commit": self.snapshot.ref.commit,
             "sandbox": self.sandbox.name,
             "repeats": str(self.repeats),
+            "rounds": f"{self.settings.refinement_rounds}+{self.settings.equivalents}",
             "limits": digest_of(self.settings.limits.model_dump(mode="json")),
         }
-
-
-def _with_chain(task: Task, chain: Chain, traced: Trace) -> Task:
-    truth = task.truth.evolve(
-        sources=chain.sources,
-        usage=chain.usage,
-        requirements=traced.requirements,
-        hyperparameters=_merged(traced.hyperparameters, task.truth.hyperparameters),
-        data_needs=traced.data_needs,
-    )
-    return task.evolve(truth=truth)
-
-
-def _supported(task: Task, report: ValidationReport) -> Task:
-    """The validated task: claims that the run does not show are dropped, and the outcome is stated without them."""
-    before = task.truth.expected
-    kept = supported_claims(task, report.matches).truth.expected.claims
-    expected = restate_expected(before, learn_bands(kept, report.matches))
-    return task.evolve(status=Status.VALIDATED, truth=task.truth.evolve(expected=expected))
-
-
-def _merged(code: tuple[Hyperparameter, ...], paper: tuple[Hyperparameter, ...]) -> tuple[Hyperparameter, ...]:
-    """What the code does comes first; what only the paper says is added."""
-    names = {item.name.lower() for item in code}
-    return (*code, *(item for item in paper if item.name.lower() not in names))
-
-
-def _commit_date(snapshot: Snapshot) -> date | None:
-    stamp = snapshot.committed_at
-    return date.fromisoformat(stamp[:10]) if stamp else None

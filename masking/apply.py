@@ -94,14 +94,15 @@ def masked_content(entry: Entry, plan: MaskPlan) -> bytes | None:
     """
     if entry.link:
         return None
-    if entry.path in plan.with_action("outputs_cleared"):
-        return clear_outputs(entry.read())
+    cleared = entry.path in plan.with_action("outputs_cleared")
     edits = [edit for edit in plan.edits if edit.path == entry.path]
-    return _edited(entry, edits) if edits else None
+    if not cleared and not edits:
+        return None
+    data = clear_outputs(entry.read()) if cleared else entry.read()
+    return _edited(entry, data, edits)
 
 
-def _edited(entry: Entry, edits: list[TextEdit]) -> bytes:
-    data = entry.read()
+def _edited(entry: Entry, data: bytes, edits: list[TextEdit]) -> bytes:
     digest = hashlib.sha256(data).hexdigest()
     if any(edit.sha256 != digest or not edit.start < edit.end <= len(data) for edit in edits):
         raise ExpbenchError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import tokenize
 from pathlib import PurePosixPath
@@ -12,6 +13,7 @@ __all__ = ["TextSpan", "text_spans"]
 
 _HASH: Final = re.compile(rb"(?:^|(?<=\s))#[^\n]*", re.MULTILINE)
 _SLASHES: Final = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_JSON_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _HASH_SUFFIXES: Final = frozenset({"", ".sh", ".bash", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".r", ".jl", ".mk"})
 _SLASH_SUFFIXES: Final = frozenset({".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".js", ".ts", ".java", ".rs", ".go"})
 _FORMATTED: Final = re.compile(r"[rR]?[fF]")
@@ -28,7 +30,7 @@ class TextSpan(NamedTuple):
 
 
 def text_spans(path: str, data: bytes) -> list[TextSpan]:
-    """Comments (and, in Python, strings); empty for formats that have none.
+    """Comments (in Python also strings, in notebooks also text cells); empty for formats that have none.
 
     Args:
         path: its suffix decides on the language.
@@ -37,11 +39,36 @@ def text_spans(path: str, data: bytes) -> list[TextSpan]:
     suffix = PurePosixPath(path).suffix.lower()
     if suffix == ".py":
         return _python(data)
+    if suffix == ".ipynb":
+        return _notebook(data)
     if suffix in _HASH_SUFFIXES:
         return [TextSpan(*match.span(), True) for match in _HASH.finditer(data)]
     if suffix in _SLASH_SUFFIXES:
         return [TextSpan(*match.span(), True) for match in _SLASHES.finditer(data)]
     return []
+
+
+def _notebook(data: bytes) -> list[TextSpan]:
+    """The lines of text cells and the comment lines of code cells, inside their JSON strings."""
+    try:
+        cells = json.loads(data).get("cells", [])
+    except (ValueError, AttributeError, RecursionError):
+        return []
+    prose: set[str] = set()
+    for cell in cells if isinstance(cells, list) else []:
+        source = cell.get("source", "") if isinstance(cell, dict) else ""
+        lines = [str(line) for line in source] if isinstance(source, list) else [str(source)]
+        text = cell.get("cell_type") != "code" if isinstance(cell, dict) else False
+        prose.update(line for line in lines if text or line.lstrip().startswith("#"))
+    spans = []
+    for match in _JSON_STRING.finditer(data):
+        try:
+            value = json.loads(match[0])
+        except ValueError:
+            continue
+        if value in prose:
+            spans.append(TextSpan(match.start() + 1, match.end() - 1, True))
+    return spans
 
 
 def _python(data: bytes) -> list[TextSpan]:

@@ -7,18 +7,21 @@ shingles that they touch. Measured on the sources and PDFs of real papers in `be
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from pipeline.paper import Document
 
-__all__ = ["PAPER_SHARE", "PaperProbe", "PaperShare", "document_text"]
+__all__ = ["PAPER_SHARE", "PaperProbe", "PaperShare", "document_text", "title_patterns"]
 
 SHINGLE: Final = 5
 MIN_SHINGLES: Final = 40
 """A shared abstract has about 150; less than 40 shared shingles is a quoted sentence."""
 PAPER_SHARE: Final = 0.15
 """Share of the paper's shingles that makes a file a copy of it; a README with the abstract has 0.02 to 0.06."""
+MIN_TITLE: Final = 4
+"""Words that a title must have to be overwritten wherever it stands."""
 _WORD: Final = re.compile(rb"[a-z]{2,}")
 _HYPHEN: Final = re.compile(rb"-\s*\n\s*")
 
@@ -70,3 +73,21 @@ class PaperProbe:
         if shared < MIN_SHINGLES:
             return None
         return PaperShare(shared / len(self._shingles), shared / len(found), shared)
+
+
+def title_patterns(titles: Iterable[str]) -> list[re.Pattern[bytes]]:
+    """Patterns of titles as they are written in files: case, line breaks, hyphens and comment signs do not matter.
+
+    Titles of less than four words are left out: they may be ordinary words.
+    """
+    found: dict[tuple[str, ...], None] = {}
+    for title in titles:
+        words = tuple(re.findall(r"[^\W_]+", title))
+        if len(words) >= MIN_TITLE:
+            found.setdefault(words)
+    return [
+        re.compile(
+            rb"(?<!\w)" + rb"[\s\W]{1,12}".join(re.escape(w.encode()) for w in words) + rb"(?!\w)", re.IGNORECASE
+        )
+        for words in found
+    ]

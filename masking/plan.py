@@ -24,10 +24,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
-from masking.comments import text_spans
+from masking.comments import TextSpan, text_spans
 from masking.notebooks import clear_outputs, has_outputs
-from masking.numbers import BLOCKING
-from masking.papers import PaperProbe, document_text
+from masking.numbers import BLOCKING, NumberHit
+from masking.papers import PaperProbe, document_text, title_patterns
 from masking.probe import MIN_EXACT, Examination, Probe, Reference, is_code, is_prose
 from masking.records import MaskPlan, TextEdit
 from masking.tree import Entry, entries
@@ -64,6 +64,7 @@ _LATEX: Final = frozenset(
 )  # fmt: skip
 _KEPT_PROSE: Final = re.compile(r"^(licen[cs]e|copying|notice|requirements.*|constraints.*)(\.\w+)?$", re.IGNORECASE)
 _GIT_FILES: Final = (b"# v2 git bundle", b"# v3 git bundle", b"PACK\0\0\0")
+_BIBLIOGRAPHY: Final = frozenset({".cff", ".bib"})
 _ORDER: Final = ("paper", "exact", "near_duplicate", "canary", "git_object", "task_text", "number")
 """Which of several reasons is recorded."""
 MAX_BACKGROUND: Final = 1 << 20
@@ -72,9 +73,9 @@ MAX_READ: Final = 128 << 20
 
 
 def masked_sources(task: Task) -> tuple[SourceScript, ...]:
-    """The source scripts that are masked: all but libraries, or the libraries where there is nothing else."""
+    """The scripts that are masked: sources (libraries only where there is nothing else) and their equivalents."""
     scripts = tuple(script for script in task.truth.sources if script.role != "library")
-    return scripts or task.truth.sources
+    return (*(scripts or task.truth.sources), *task.truth.equivalents)
 
 
 def _root_readme(path: str) -> bool:
@@ -133,6 +134,7 @@ class _Planner:
         names = sorted({PurePosixPath(s.path).name for s in self.sources if s.role in {"entry", "wrapper"}})
         self.mentions = re.compile(rb"(?<![\w.-])(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")(?!\w)")
         self.named = bool(names)
+        self.titles = title_patterns([task.paper.title, *(document.title for document in documents)])
 
     def choose(
         self, path: str, reason: str, action: Literal["removed", "outputs_cleared", "edited"] = "removed"
@@ -179,7 +181,12 @@ class _Planner:
     def _by_name(self) -> None:
         for script in self.sources:
             if script.path in self.entries:
-                self.choose(script.path, f"source script ({script.role}) that answers the question")
+                what = (
+                    "source script that answers the question"
+                    if script in self.task.truth.sources
+                    else "script that computes the same answer"
+                )
+                self.choose(script.path, f"{what} ({script.role})")
             else:
                 self.note(script.path, "a source script of the task is not in the repository", Severity.ERROR)
         if not self.sources:
@@ -234,8 +241,9 @@ class _Planner:
         examination = probe.examine(path, data)
         if self._removes(path, data, examination):
             return
-        if examination.numbers:
-            self._edit(path, data, examination)
+        numbers = probe.numbers(path, data) if notebook else examination.numbers
+        self._edit(path, data, numbers)
+        self._untitle(path, data)
 
     def _clear(self, path: str, data: bytes) -> bool:
         try:
@@ -271,15 +279,17 @@ class _Planner:
         suffix = name.suffix.lower()
         return inner or test or is_prose(path) or suffix in _STATED_RESULTS or suffix == ".ipynb"
 
-    def _edit(self, path: str, data: bytes, examination: Examination) -> None:
+    def _edit(self, path: str, data: bytes, numbers: Sequence[NumberHit]) -> None:
         """Overwrite claimed numbers where that changes nothing that runs.
 
         In comments and docstrings also bare ones of three digits (prose breaks lines between a number and its name),
         in other strings only those that block. What is code stays and is a problem.
         """
+        if not numbers:
+            return
         digest = hashlib.sha256(data).hexdigest()
         texts = text_spans(path, data)
-        for number in examination.numbers:
+        for number in numbers:
             span = next((t for t in texts if t.start <= number.start and number.end <= t.end), None)
             blocks = number.score >= BLOCKING
             if span is not None and (blocks or (span.prose and number.distinctive)):
@@ -287,8 +297,23 @@ class _Planner:
                 if edit not in self.edits:
                     self.edits.append(edit)
                 self.choose(path, f"line {number.line}: {number.detail}", "edited")
-            elif blocks:
+            elif blocks and not path.lower().endswith(".ipynb"):  # a notebook that blocks is gone by now
                 self.note(f"{path}:{number.line}", f"{number.detail}; it is code, so it was left", Severity.ERROR)
+
+    def _untitle(self, path: str, data: bytes) -> None:
+        """Overwrite the paper's title where that changes nothing that runs: it leads to the paper."""
+        found = [match.span() for pattern in self.titles for match in pattern.finditer(data)]
+        if not found:
+            return
+        whole = is_prose(path) or PurePosixPath(path).suffix.lower() in _BIBLIOGRAPHY
+        texts = [TextSpan(0, len(data), True)] if whole else text_spans(path, data)
+        for start, end in found:
+            taken = any(edit.path == path and edit.start < end and start < edit.end for edit in self.edits)
+            if not taken and any(text.start <= start and end <= text.end for text in texts):
+                edit = TextEdit(path=path, start=start, end=end, sha256=hashlib.sha256(data).hexdigest())
+                if edit not in self.edits:
+                    self.edits.append(edit)
+                self.choose(path, "names the paper by its title", "edited")
 
     # --- what follows from other decisions ---------------------------------------------------------------------------
 

@@ -214,6 +214,10 @@ class Probe:
         ]  # fmt: skip
         return result
 
+    def numbers(self, path: str, data: bytes) -> list[NumberHit]:
+        """Claimed numbers in a file as it is stored, for edits of formats that are examined piece by piece."""
+        return self._numbers.find(data, text_kind(path))
+
     @staticmethod
     def _kind(unit: Unit) -> TextKind:
         return "prose" if unit.role == "output" else text_kind(unit.name)

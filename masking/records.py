@@ -13,13 +13,13 @@ __all__ = ["MaskPlan", "MaskedRepository", "TextEdit"]
 
 
 class TextEdit(Record):
-    """Bytes of a file that are overwritten with `REPLACEMENT` because they state an answer."""
+    """Bytes of a file that are overwritten with `REPLACEMENT` because they state an answer or name the paper."""
 
     path: str
     start: int = Field(ge=0)
     end: int = Field(ge=0)
     sha256: str
-    """Digest of the whole original file: an edit never applies to anything else."""
+    """Digest of the whole file, a notebook's outputs cleared: an edit never applies to anything else."""
 
 
 class MaskPlan(Record):

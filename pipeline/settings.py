@@ -27,5 +27,7 @@ class Settings(BaseSettings):
     """Clean re-executions per task; two are the least that show flakiness."""
     refinement_rounds: int = Field(default=3, ge=1, le=20)
     """How many chains of scripts are tried before a task is rejected."""
+    equivalents: int = Field(default=6, ge=0, le=50)
+    """How many further scripts are run to see whether they compute the answer too (and must be masked with it)."""
     limits: Limits = Limits()
     """Per re-execution, e.g. `EXPBENCH_LIMITS__WALL_S=3600`."""

@@ -229,6 +229,8 @@ class ExperimentTruth(Record):
     independent: tuple[DesignVariable, ...] = ()
     dependent: tuple[DesignVariable, ...] = ()
     sources: tuple[SourceScript, ...] = ()
+    equivalents: tuple[SourceScript, ...] = ()
+    """Other scripts of the repository that reproduced the claims when they were run; masked with the sources."""
     requirements: tuple[Requirement, ...] = ()
     usage: tuple[Usage, ...] = ()
     expected: Expected

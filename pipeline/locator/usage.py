@@ -295,17 +295,13 @@ def _configure(
 
 def _default(index: RepositoryIndex, entry: str, options: Sequence[Option], words: QueryWords) -> EntryUsage:
     if entry.endswith(".ipynb"):
-        argv: tuple[str, ...] = (
-            "python",
-            "-m",
-            "jupyter",
-            "nbconvert",
-            "--to",
-            "notebook",
-            "--execute",
-            "--stdout",
-            entry,
-        )
+        # the executed copy lies beside the notebook and is read as the run's output; the kernel that the author named
+        # (`conda-env-mine`) exists only on the author's machine, and the run as a whole has a time limit of its own
+        executed = f"{posixpath.basename(entry).removesuffix('.ipynb')}.executed.ipynb"
+        argv = (
+            "python", "-m", "nbconvert", "--to", "notebook", "--execute", "--ExecutePreprocessor.kernel_name=python3",
+            "--ExecutePreprocessor.timeout=-1", "--output", executed, entry,
+        )  # fmt: skip
         return EntryUsage(
             [Usage(argv=argv, reason="no command is stated: the notebook is executed as a whole")], [], [], 0.6
         )

@@ -27,6 +27,14 @@ _LONG_MAIN = 8
 _MAIN_NAMES = {"main", "run", "cli", "app", "train", "experiment", "entry"}
 _QUOTED = 120
 _PARSING = re.compile(r"ArgumentParser\(|\.parse_(?:known_)?args\(")
+_SAYS_NOTHING = re.compile(
+    r"(?:print the results|create the output directory|set [\w., ]+|run the statements of this block|"
+    r"for each [^,;]+ in [^,;]+(?:; print the results)?|"
+    r"call (?:[\w.]*\b(?:array|mean|strftime|copy|sort|warning)(?:, )?)+(?:; print the results)?)$",
+    re.IGNORECASE,
+)
+"""Descriptions that name nothing of an experiment: a judge cannot tell whether an agent did them."""
+_INSTALLS = re.compile(r"\bpip\b.*\binstall\b|_pip\(", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -139,6 +147,9 @@ def _function(
         ]
         _script(program, module, body, definition.key, calls, mains, steps, homes)
         return
+    if parent is not None and _is_nested(definition, module):
+        homes[definition.key] = parent  # part of the function around it, whose span holds it
+        return
     span = _span(module.unit, _first_line(definition.node), definition.node.end_lineno or definition.node.lineno)
     if _length(definition.node) <= _SMALL and parent is not None:
         home = parent
@@ -153,6 +164,16 @@ def _function(
         if caller == definition.key:
             for inner in found:
                 _function(program, inner, calls, mains, steps, homes, home)
+
+
+def _is_nested(definition: Definition, module: Module) -> bool:
+    """Is a function defined inside another one (rather than in a class)?"""
+    line = definition.node.lineno
+    around = ast.walk(module.unit.tree) if module.unit.tree is not None else ()
+    return any(
+        isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno < line <= (node.end_lineno or 0)
+        for node in around
+    )
 
 
 def _function_step(definition: Definition, module: Module, reached: Reached, span: CodeEvidence) -> _Step:
@@ -232,7 +253,10 @@ def _block_step(module: Module, block: list[ast.stmt], inner: list[Reached]) -> 
     if end == start and isinstance(block[0], ast.Return):
         return None
     comment = comment_above(module.unit.code.splitlines(), start)
-    text = describe_block(block, comment) + _cell(module, start)
+    described = describe_block(block, comment)
+    if not inner and _SAYS_NOTHING.match(described):
+        return None
+    text = described + _cell(module, start)
     return _Step(text, [_span(module.unit, start, end)], 2.0 + has_loop + min(end - start, 40) / 40)
 
 
@@ -244,6 +268,8 @@ def _is_preparation(block: list[ast.stmt]) -> bool:
         calls = [node for node in ast.walk(part) if isinstance(node, ast.Call)]
         if isinstance(part, ast.Pass) or (calls and all(_is_trivial(call) for call in calls)):
             continue
+        if _INSTALLS.search(ast.unparse(part)):
+            continue
         return False
     return True
 
@@ -253,7 +279,20 @@ def _is_trivial(call: ast.Call) -> bool:
     if name == "print":
         return all(isinstance(argument, (ast.Constant, ast.BinOp)) for argument in call.args)
     return name.startswith(
-        ("sys.path", "os.path", "warnings.", "logging.", "matplotlib.use", "time.", "os.environ", "Path")
+        (
+            "sys.path",
+            "os.path",
+            "warnings.",
+            "logging.",
+            "logger.",
+            "log.",
+            "matplotlib.use",
+            "time.",
+            "os.environ",
+            "Path",
+            "os.makedirs",
+            "plt.style",
+        )
     )
 
 

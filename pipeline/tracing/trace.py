@@ -10,6 +10,7 @@ from pipeline.schema import Problem, Record, Severity
 from pipeline.task import Hyperparameter, Requirement, SourceScript, Usage
 from pipeline.tracing.branches import drop_untaken, known_values
 from pipeline.tracing.callgraph import Reaching, reach
+from pipeline.tracing.focus import drop_unrelated
 from pipeline.tracing.needs import data_needs
 from pipeline.tracing.program import Module, Program
 from pipeline.tracing.settings import arguments_of, settings_of
@@ -30,13 +31,15 @@ class Trace(Record):
     problems: tuple[Problem, ...] = ()
 
 
-def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[Usage]) -> Trace:
+def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[Usage], *, about: str = "") -> Trace:
     """Trace a chain from its entry points through the imports that the snapshot resolves.
 
     Args:
         snapshot: the repository.
         sources: the chain, with roles.
         usage: its commands.
+        about: what the task says; of a script that runs several experiments, only those it is about are traced. Empty
+            for all of them.
 
     Returns:
         The trace. Files that cannot be parsed and calls that are chosen at run time are in its `problems`.
@@ -58,14 +61,17 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
             continue
         if module.unit.tree is not None:
             drop_untaken(module.unit.tree, known_values(module.unit.tree, _commands(path, usage)))
-        reaching = reach(program, module)
+        reaching = everything = reach(program, module)
+        if about and module.unit.tree is not None and (others := drop_unrelated(module.unit.tree, about)):
+            problems += _unrelated(path, others)
+            reaching = reach(program, module)
         modules.append(module)
         for step in requirements_of(program, module, reaching):
             if step not in requirements:
                 requirements.append(step)
         for need in data_needs(program, module, reaching):
             needs.setdefault(need)
-        for name in reaching.files:
+        for name in everything.files:  # what the run imports does not depend on the question
             reached.setdefault(name)
         problems += _dynamic(reaching)
     for name in reached:
@@ -82,6 +88,11 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
         reached=tuple(reached),
         problems=tuple(dict.fromkeys(problems)),
     )
+
+
+def _unrelated(path: str, names: Sequence[str]) -> list[Problem]:
+    message = f"other experiments of this script are no steps of the task: {', '.join(names)}"
+    return [Problem(component="tracing.focus", where=path, message=message, severity=Severity.INFO)]
 
 
 def _commands(path: str, usage: Sequence[Usage]) -> list[tuple[str, ...]]:

@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import Final
 
 from pipeline.task import Condition
-from pipeline.validation.forms import Axis, Profile, Question, is_numeric
-from pipeline.validation.numbers import find_numbers, parse_number
+from pipeline.validation.forms import Axis, Profile, Question, is_numeric, setting
+from pipeline.validation.numbers import find_numbers
 from pipeline.validation.tokens import GENERIC, OPTIONAL, SPLITS, STATISTICS, agree, words
 
 __all__ = ["CONTEXT_WEIGHT", "axes", "evidence_for"]
@@ -32,9 +32,9 @@ def evidence_for(question: Question, condition: Condition, profile: Profile) -> 
     bounds = _bounds(condition.value)
     if bounds is not None:
         return _inside(condition, bounds, profile)
-    number = parse_number(condition.value)
+    number = setting(condition.value)
     if number is not None:
-        evidence = _numeric(question, condition, number.value, profile)
+        evidence = _numeric(question, condition, number, profile)
     else:
         evidence = _categorical(question, condition, profile)
     if evidence == 0.0 and question.discriminates(condition):
@@ -91,8 +91,8 @@ def axes(asked: Sequence[Question], seen: Sequence[Profile]) -> dict[str, Axis]:
     claimed: dict[str, set[float]] = {}
     for question in asked:
         for condition in question.claim.conditions:
-            number = parse_number(condition.value)
-            claimed.setdefault(condition.name, set()).add(math.nan if number is None else number.value)
+            number = setting(condition.value)
+            claimed.setdefault(condition.name, set()).add(math.nan if number is None else number)
     wanted = {name: values for name, values in claimed.items() if len(values) >= 3 and not any(map(math.isnan, values))}
     if not wanted:
         return {}

@@ -23,10 +23,12 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
 from pipeline.validation.imports_map import conda_distribution, replacement
+from pipeline.validation.installs import installs_of
 
 __all__ = ["Declarations", "read_declarations"]
 
 _COMPONENT = "validation.environment"
+_MAX_SOURCE = 40_000_000
 _SIDE = re.compile(r"dev|doc|test|lint|ci\b|build|style|format|colab|gpu|cuda", re.IGNORECASE)
 _REQUIREMENTS = re.compile(
     r"^(?:requirements?[\w.-]*|pip[-_]requirements?|.*[-_]requirements?)\.(?:txt|in)$", re.IGNORECASE
@@ -90,7 +92,23 @@ def read_declarations(snapshot: Snapshot, sources: Sequence[str] = ()) -> Declar
         _read_directory(snapshot, here, paths, directory, result)
         if result.files:
             break
+    _read_installs(snapshot, [path for path in sources if path in paths], result)
     return result
+
+
+def _read_installs(snapshot: Snapshot, sources: Sequence[str], into: Declarations) -> None:
+    """What the sources install while they run; where the repository pins the same package otherwise, both are kept."""
+    for path in sorted(set(sources)):
+        if not path.endswith((".py", ".ipynb")):
+            continue
+        declared = {str(item) for item in into.requirements}
+        for text in installs_of(path, snapshot.text(path, _MAX_SOURCE)):
+            if text in declared:
+                continue
+            into.report(path, f"installs `{text}` while it runs: it is part of the environment", Severity.INFO)
+            into.add(text, path)
+            if path not in into.files:
+                into.files.append(path)
 
 
 def _directories(sources: Sequence[str]) -> list[str]:

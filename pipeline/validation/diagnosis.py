@@ -18,10 +18,12 @@ from pipeline.sandbox.base import RunResult
 from pipeline.schema import Record
 from pipeline.task import Task
 
-__all__ = ["Diagnosis", "diagnose", "hints", "missing_in_log", "missing_libraries", "read_tail"]
+__all__ = ["Diagnosis", "absent_data", "diagnose", "hints", "missing_in_log", "missing_libraries", "read_tail"]
 
 _TAIL: Final = 64 << 10
-_MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named ['\"]?([A-Za-z_][\w.]*)")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+"""Notebooks colour their tracebacks: `\x1b[31mFileNotFoundError\x1b[39m: ...`."""
+_MODULE = re.compile(r"(?:ModuleNotFoundError: |ImportError: |python[\d.]*: )No module named ['\"]?([A-Za-z_][\w.]*)")
 _NEEDS_PACKAGE = re.compile(
     r"(?:requires|needs|install|Missing optional dependency) (?:the )?[`'\"]?"
     r"(openpyxl|xlrd|pyarrow|lxml|tables|jinja2|tabulate|sentencepiece|protobuf|accelerate)\b",
@@ -46,6 +48,9 @@ _NETWORK = re.compile(
     r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled|Could not resolve host|"
     r"couldn't connect to|wget: unable to resolve"
 )
+_PIP = re.compile(
+    r"(?:No matching distribution found for|Could not find a version that satisfies the requirement) ([\w.\[\]-]+)"
+)
 _KEY = re.compile(
     r"KeyError: ['\"](\w*(?:API_KEY|TOKEN|SECRET|CREDENTIALS)\w*)['\"]|"
     r"(\w*(?:API_KEY|ACCESS_TOKEN))\b[^\n]*(?:not set|must be set|missing|required|not found)",
@@ -53,6 +58,17 @@ _KEY = re.compile(
 )
 _HINT = re.compile(
     r"\b(?:skip(?:ped|ping)?|missing|not found|no such|unavailable|download|please (?:provide|put|place))\b",
+    re.IGNORECASE,
+)
+_SAYS_ABSENT = re.compile(
+    r"\b(?:no|without|missing|skip(?:s|ped|ping)?|absent|unavailable|not (?:found|available|exist\w*|present)|"
+    r"(?:does|do|did) not exist|could not (?:find|load|open|read)|cannot (?:find|open)|please (?:provide|put|place)|"
+    r"download)\b",
+    re.IGNORECASE,
+)
+_DATA_NOUN = re.compile(
+    r"\b(?:data(?:set|sets|base)?|corpus|corpora|files?|folder|director(?:y|ies)|paths?|pcaps?|images?|csv|parquet|"
+    r"checkpoints?|weights|embeddings?|archive|\w+\.(?:csv|json|npz?|parquet|pkl|h5|hdf5|mat|zip|txt))\b",
     re.IGNORECASE,
 )
 _CODE: Final = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".ipynb", ".pyx", ".r", ".jl", ".m")
@@ -110,9 +126,17 @@ def _data(task: Task, snapshot: Snapshot, log: str, error: str) -> Diagnosis | N
         return None
     if key := _KEY.search(log):
         return Diagnosis(kind="key", blocked=True, reason=f"blocked: data (needs the secret {key[1] or key[2]})")
+    if package := _PIP.search(log):
+        reason = f"blocked: environment (it installs `{package[1]}` while it runs, which needs a network)"
+        return Diagnosis(kind="module", blocked=True, reason=reason)
     if network := _NETWORK.search(log):
         return Diagnosis(kind="network", blocked=True, reason=f"blocked: data (wants to download: {network[0]})")
-    paths = [next(group for group in match.groups() if group).strip() for match in _NO_FILE.finditer(error)]
+    # programs that log their own traceback do so on either stream
+    paths = [next(group for group in match.groups() if group).strip() for match in _NO_FILE.finditer(error or log)]
+    paths = paths or [next(group for group in match.groups() if group).strip() for match in _NO_FILE.finditer(log)]
+    # `FileNotFoundError: Dataset not found: /home/somebody/data.json` in the program's own words
+    if paths and (spoken := re.search(r"(?:^|[\s:'\"(])((?:/|\.{0,2}/|\w[\w.-]*/)[\w./-]+)", paths[-1])):
+        paths[-1] = spoken[1].rstrip(".")
     if paths and _is_data(paths[-1], task, snapshot):
         reason = f"blocked: data (`{paths[-1]}` is not in the repository)"
         return Diagnosis(kind="data", blocked=True, reason=reason)
@@ -125,12 +149,12 @@ def _last_line(text: str) -> str:
 
 
 def read_tail(path: Path) -> str:
-    """The last 64 kB of a log; empty when there is none."""
+    """The last 64 kB of a log without colours; empty when there is none."""
     if not path.is_file():
         return ""
     with path.open("rb") as stream:
         stream.seek(max(0, path.stat().st_size - _TAIL))
-        return stream.read().decode("utf-8", "replace")
+        return _ANSI.sub("", stream.read().decode("utf-8", "replace"))
 
 
 def _is_own(module: str, task: Task, snapshot: Snapshot) -> bool:
@@ -151,6 +175,9 @@ def _is_data(path: str, task: Task, snapshot: Snapshot) -> bool:
         return False
     own = {file.path for file in snapshot.files} | {masked.path for masked in task.masked}
     own |= {source.path for source in task.truth.sources}
+    if posixpath.isabs(path.strip()):
+        # `/home/somebody/run/data.json` is not the repository's `out/data.json`; `/sandbox/tree/out/data.json` would be
+        return not any(path.strip().rstrip("/").endswith(f"/{known}") for known in own)
     return not any(posixpath.basename(known) == name for known in own)
 
 
@@ -163,6 +190,15 @@ def missing_in_log(log: str) -> tuple[str, ...]:
 def missing_libraries(log: str) -> tuple[str, ...]:
     """Debian packages with the shared libraries that a log says are missing."""
     return tuple(sorted({_LIBRARIES[name] for name in _LIBRARY.findall(log) if name in _LIBRARIES}))
+
+
+def absent_data(logs: Sequence[str]) -> str:
+    """The first printed line by which a program that ended well says that data was not there; empty without one."""
+    for log in logs:
+        for line in log.splitlines():
+            if _SAYS_ABSENT.search(line) and _DATA_NOUN.search(line):
+                return line.strip()[:160]
+    return ""
 
 
 def hints(logs: Sequence[str]) -> str:

@@ -39,6 +39,7 @@ PYTHON: Final = "3.11"
 """The Python of the sandbox's base image (Debian 12)."""
 _COMPONENT: Final = "validation.environment"
 _TIMEOUT_S: Final = 300
+_OTHER_PYTHONS: Final = ("3.13",)
 _DROPS: Final = 12
 """At most this many packages are set aside in one attempt (unknown names, source archives)."""
 _VERSION: Final = 1
@@ -48,11 +49,17 @@ _UNKNOWN = re.compile(
     r"(?:package registry|provided package locations)"
 )
 _SOURCE_ONLY = re.compile(
-    r"all versions of ([\w.-]+) have no usable wheels|only ([\w.-]+)==\S+ is available and \S+ has no usable wheels"
+    r"all versions of ([\w.-]+) have no usable wheels|only ([\w.-]+)==\S+ is available and \S+ has no usable wheels|"
+    r"([\w.-]+)==\S+ has no usable wheels"
 )
 _OFFLINE = re.compile(
     r"error sending request|dns error|Failed to fetch|tls handshake|Connection refused|timed out", re.IGNORECASE
 )
+
+_NOTEBOOK_RUNNER: Final = tuple(
+    Import(module=module, files=("the notebook's execution",), optional=False) for module in ("nbconvert", "ipykernel")
+)
+"""What `python -m nbconvert --execute` needs; repositories seldom declare it, since their authors use a browser."""
 
 
 class EnvironmentPlan(Record):
@@ -93,7 +100,8 @@ def resolve_environment(
     declared = read_declarations(snapshot, sources)
     files = list(reached or sources) or [file.path for file in snapshot.files if file.path.endswith(".py")]
     imports = third_party(snapshot, [path for path in files if _is_file(snapshot, path)])
-    wanted = _wanted(declared, imports, extra)
+    runner = _NOTEBOOK_RUNNER if any(path.endswith(".ipynb") for path in sources) else ()
+    wanted = _wanted(declared, [*imports, *runner], extra)
     _check_python(declared)
     _report_layout(snapshot, declared)
     listener.step("validate", f"resolving {len(wanted.all)} packages")
@@ -229,6 +237,9 @@ def _resolve(wanted: _Wanted, before: datetime.date | None) -> _Resolution:
                 notes.append(f"nothing resolves as of {before}: today's versions are used")
             problems = [_problem("packages", f"{note} ({_brief(refusal)})") for note in notes]
             return _Resolution(pins=attempt.pins, problems=(*problems, *attempt.problems))
+    if not wanted.needed:
+        note = "the declared packages do not resolve, and the files import none: nothing is installed"
+        return _Resolution(pins=(), problems=(_problem("packages", f"{note} ({_brief(refusal)})"),))
     raise ExpbenchError(
         FailureKind.ENVIRONMENT_UNBUILDABLE,
         "the repository's packages",
@@ -282,7 +293,7 @@ def _attempt(requirements: Sequence[str], wanted: _Wanted, date: datetime.date |
         unknown, source = _UNKNOWN.search(error), _SOURCE_ONLY.search(error)
         culprit = canonicalize_name(next(filter(None, (unknown or source).groups()))) if unknown or source else ""  # type: ignore[union-attr]
         members = [item for item in left if canonicalize_name(_name(item)) == culprit]
-        if not members:
+        if not members or (source and not unknown and source[3] and _for_another_python(members)):
             return error
         left = [item for item in left if item not in members]
         if source and not unknown:
@@ -305,10 +316,20 @@ def _pins(output: str) -> list[str]:
     return [f"{canonicalize_name(line.split('==')[0])}=={line.split('==')[1]}" for line in lines if "==" in line]
 
 
-def _uv(requirements: Sequence[str], date: datetime.date | None, *, wheels: bool) -> tuple[int, str, str]:
+def _for_another_python(requirements: Sequence[str]) -> bool:
+    """Are there wheels of these pins, but for a later Python? Then building their archive here would fail as well.
+
+    The resolver says "has no usable wheels" of both cases.
+    """
+    return any(_uv(requirements, None, wheels=True, python=other)[0] == 0 for other in _OTHER_PYTHONS)
+
+
+def _uv(
+    requirements: Sequence[str], date: datetime.date | None, *, wheels: bool, python: str = PYTHON
+) -> tuple[int, str, str]:
     """Exit code, output, messages of `uv pip compile`. Without `wheels` no archive is opened, names are only pinned."""
     command = [
-        _uv_binary(), "pip", "compile", "-", "--python", sys.executable, "--python-version", PYTHON, "--quiet",
+        _uv_binary(), "pip", "compile", "-", "--python", sys.executable, "--python-version", python, "--quiet",
         "--no-header", "--no-annotate", "--no-progress", "--color", "never",
     ]  # fmt: skip
     command += ["--only-binary", ":all:"] if wheels else ["--no-deps"]

@@ -13,7 +13,7 @@ from pipeline.validation.numbers import parse_number
 from pipeline.validation.observation import Observation
 from pipeline.validation.tokens import GENERIC, SPLITS, STATISTICS, MetricName, metric_name, words
 
-__all__ = ["Axis", "Pair", "Profile", "Question", "is_numeric", "profiles", "questions"]
+__all__ = ["Axis", "Pair", "Profile", "Question", "is_numeric", "profiles", "questions", "setting"]
 
 
 class Pair(NamedTuple):
@@ -86,8 +86,16 @@ class Profile:
 
 
 def _pair(name: str, value: str) -> Pair:
-    parsed = parse_number(value)
-    return Pair(frozenset(words(name)), words(value), None if parsed is None else parsed.value)
+    return Pair(frozenset(words(name)), words(value), setting(value))
+
+
+def setting(text: str) -> float | None:
+    """The number that a setting states (`0.1`, `50,000`, `50K`); None for one that is a name."""
+    parsed = parse_number(text)
+    if parsed is not None:
+        return parsed.value
+    found = words(text)
+    return float(found[0]) if len(found) == 1 and is_numeric(found[0]) and text.strip()[-1:] in "kKM" else None
 
 
 def is_numeric(word: str) -> bool:

@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 
 from pipeline.repository import Snapshot
 from pipeline.schema import Record
+from pipeline.tracing.source import read_unit
 
 __all__ = ["Import", "conda_distribution", "distribution_of", "imports_of", "provided_by", "replacement", "third_party"]
 
@@ -27,6 +28,9 @@ _VENDORED = frozenset(
     {"third_party", "third-party", "thirdparty", "vendor", "external", "extern", "deps", "submodules"}
 )
 _GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+
+_MAX_NOTEBOOK = 40_000_000
+"""Bytes; stored outputs make notebooks large while their code is small."""
 
 
 class Import(Record):
@@ -84,14 +88,14 @@ def third_party(snapshot: Snapshot, files: Sequence[str]) -> tuple[Import, ...]:
 
     Args:
         snapshot: the repository.
-        files: Python files; others, and files that do not parse, are passed over.
+        files: Python files and notebooks; others, and files that do not parse, are passed over.
     """
     local = _Local(snapshot)
     found: dict[str, dict[str, bool]] = {}
     for path in sorted(set(files)):
-        if not path.endswith(".py"):
+        if not path.endswith((".py", ".ipynb")):
             continue
-        for module, optional in imports_of(snapshot.text(path)):
+        for module, optional in imports_of(_code(snapshot, path)):
             top = module.split(".")[0]
             if top in sys.stdlib_module_names or local.has(top, path):
                 continue
@@ -102,6 +106,13 @@ def third_party(snapshot: Snapshot, files: Sequence[str]) -> tuple[Import, ...]:
         Import(module=name, files=tuple(sorted(where)), optional=all(where.values()))
         for name, where in sorted(found.items())
     )
+
+
+def _code(snapshot: Snapshot, path: str) -> str:
+    """Python source; of a notebook, its code cells without magics."""
+    if path.endswith(".py"):
+        return snapshot.text(path)
+    return read_unit(path, snapshot.text(path, _MAX_NOTEBOOK)).code
 
 
 def _known_prefix(module: str) -> str:

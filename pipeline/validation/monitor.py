@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import ast
 import posixpath
-import warnings
+import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from scipy import stats
+
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import RunResult
 from pipeline.schema import Problem, Severity
-from pipeline.task import NumericClaim
+from pipeline.task import NumericClaim, Verdict
+from pipeline.tracing.source import read_unit
 from pipeline.validation.numbers import find_numbers
+from pipeline.validation.outcome import match_claims
+from pipeline.validation.outputs import read_file
 from pipeline.validation.tokens import words
 
 __all__ = ["inspect_run"]
@@ -51,6 +56,9 @@ _RESULT_SUFFIXES: Final = (
 _MIN_DIGITS: Final = 3
 """Two digits of a claim occur in most programs by chance (0.5, 10, 0.01)."""
 _MAX_FILE: Final = 2_000_000
+_MAX_NOTEBOOK: Final = 40_000_000
+_CHANCE: Final = 0.001
+"""A file whose numbers agree with the claims less often than this by accident states them."""
 
 
 def inspect_run(
@@ -86,14 +94,15 @@ def _digits(claim: NumericClaim) -> int:
 
 
 def _parse(snapshot: Snapshot, path: str) -> ast.Module | None:
-    if not path.endswith(".py") or not (snapshot.root / path).is_file():
+    """The tree of a script or notebook, with the line numbers of the file as it is stored."""
+    if not path.endswith((".py", ".ipynb")) or not (snapshot.root / path).is_file():
         return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            return ast.parse(snapshot.text(path))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    unit = read_unit(path, snapshot.text(path, _MAX_NOTEBOOK if path.endswith(".ipynb") else _MAX_FILE))
+    if unit.tree is not None and unit.lines:
+        for node in ast.walk(unit.tree):
+            if hasattr(node, "lineno"):
+                node.lineno = unit.line(node.lineno)
+    return unit.tree
 
 
 def _problem(where: str, message: str, severity: Severity) -> Problem:
@@ -208,13 +217,15 @@ def _shipped_results(
     }  # fmt: skip
     if not claims or not shipped:
         return
+    named = _named_texts(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or _called(node) not in _READERS or _writes(node):
             continue
         for item in ast.walk(node):
-            if not (isinstance(item, ast.Constant) and isinstance(item.value, str) and item.value):
+            stated = item.value if isinstance(item, ast.Constant) else named.get(getattr(item, "id", ""))
+            if not (isinstance(item, ast.Constant | ast.Name) and isinstance(stated, str) and stated):
                 continue
-            for target in _matching(item.value, shipped):
+            for target in _nearest(path, _matching(stated, shipped)):
                 held = _held(snapshot, target, claims)
                 if held >= max(1, (len(claims) + 1) // 2):
                     yield _problem(
@@ -222,6 +233,23 @@ def _shipped_results(
                         f"reads `{target}`, which the repository ships with {held} of {len(claims)} claimed numbers",
                         Severity.ERROR,
                     )
+
+
+def _nearest(path: str, targets: Sequence[str]) -> list[str]:
+    """Files beside the script when there are any: `open("data.json")` does not mean another directory's."""
+    beside = [target for target in targets if posixpath.dirname(target) == posixpath.dirname(path)]
+    return beside or list(targets)
+
+
+def _named_texts(tree: ast.Module) -> dict[str, str]:
+    """Names that are bound to a text somewhere (`LOCAL_FILE = "demo.json"`, then `open(LOCAL_FILE)`)."""
+    return {
+        target.id: node.value.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def _writes(call: ast.Call) -> bool:
@@ -237,11 +265,25 @@ def _matching(text: str, shipped: set[str]) -> list[str]:
 
 
 def _held(snapshot: Snapshot, path: str, claims: Sequence[NumericClaim]) -> int:
-    """How many claims a shipped file states to the claim's precision."""
-    values = [
+    """How many claims a shipped file states: under their names, or more of their values than chance would put there.
+
+    A data file of some thousand numbers holds any three digits somewhere, so values alone count in short files only.
+    """
+    observations = read_file(snapshot.root / path, path)[0]
+    named = sum(match.verdict is Verdict.PASS for match in match_claims(claims, [observations]))
+    if 2 * named >= len(claims):
+        return named
+    values = {
         number.value for line in snapshot.text(path, _MAX_FILE).splitlines() for number in find_numbers(_split(line))
-    ]
-    return sum(any(claim.band.holds(scaled) for value in values for scaled in (value, value * 100)) for claim in claims)
+    }
+    held = sum(any(claim.band.holds(scaled) for value in values for scaled in (value, value * 100)) for claim in claims)
+    return max(named, held if _beyond_chance(held, len(values), claims) else 0)
+
+
+def _beyond_chance(held: int, values: int, claims: Sequence[NumericClaim]) -> bool:
+    """Is it unlikely that so many of the claims' digits stand among so many different numbers by accident?"""
+    hit = statistics.fmean(min(1.0, 2 * values / 10.0 ** _digits(claim)) for claim in claims)
+    return bool(stats.binom.sf(held - 1, len(claims), hit) < _CHANCE)
 
 
 def _split(line: str) -> str:

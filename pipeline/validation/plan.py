@@ -93,5 +93,8 @@ def _python_path(snapshot: Snapshot, directories: list[str]) -> str:
     places = ["."]
     if any(file.path.startswith("src/") and file.path.endswith(".py") for file in snapshot.files):
         places.append("src")
-    found = [posixpath.relpath(place, directory) for directory in sorted(set(directories)) for place in places]
+    # from an absolute root, so that the working directory of this process (it may be gone) plays no part
+    found = [
+        posixpath.relpath(f"/{place}", f"/{directory}") for directory in sorted(set(directories)) for place in places
+    ]
     return ":".join(dict.fromkeys(found))

@@ -44,7 +44,8 @@ def validate_with_refinement(
     """Try candidates in order until one passes, at most `rounds` of them.
 
     A candidate that is blocked (data, network, limit) does not end the search: another chain may need less. The best
-    attempt is the first that passes; otherwise the one that reproduced most claims, earlier ones first.
+    attempt is the first that passes; otherwise one that could not run for want of something; otherwise the one that
+    reproduced most claims; earlier ones first.
 
     Args:
         candidates: chains, best first (e.g. a location's chain and its alternatives).
@@ -71,7 +72,16 @@ def validate_with_refinement(
     return Refined(max(made, key=lambda item: (*_rank(item.report), -item.number)), tuple(made))
 
 
-def _rank(report: ValidationReport) -> tuple[int, int]:
+def _rank(report: ValidationReport) -> tuple[int, int, int]:
+    """Order of attempts: passed; could not run (blocked); the others by what they reproduced, then by what they showed.
+
+    A chain that ran well and printed none of the numbers says less about the task than one that printed other ones.
+    """
     passed = sum(match.verdict is Verdict.PASS for match in report.matches)
-    order = {Verdict.PASS: 2, Verdict.UNKNOWN: 1, Verdict.FAIL: 0}
-    return order[report.verdict], passed
+    shown = sum(bool(match.observed) for match in report.matches)
+    stopped = report.reason.startswith("blocked") or any(run.failure for run in report.runs)
+    if report.verdict is Verdict.PASS:
+        return 2, passed, shown
+    if report.verdict is Verdict.UNKNOWN and stopped:
+        return 1, passed, shown
+    return 0, passed, shown

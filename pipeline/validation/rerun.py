@@ -20,7 +20,7 @@ from pipeline.repository import Snapshot
 from pipeline.sandbox.base import Image, Limits, RunResult, RunSpec, Sandbox
 from pipeline.schema import Problem, Record, Severity
 from pipeline.task import ClaimMatch, RunReport, Task, ValidationReport, Verdict
-from pipeline.validation.diagnosis import diagnose, hints, missing_in_log, missing_libraries, read_tail
+from pipeline.validation.diagnosis import absent_data, diagnose, hints, missing_in_log, missing_libraries, read_tail
 from pipeline.validation.monitor import inspect_run
 from pipeline.validation.observation import Observation
 from pipeline.validation.outcome import decide, flakiness, match_claims
@@ -54,7 +54,7 @@ def validate(
 ) -> ValidationReport:
     """Re-execute a task and compare what came out with what the paper states.
 
-    The first failed run ends the series: another one would tell the same, and the reason is in its log.
+    A run that fails, or that shows none of the claims, ends the series: another one would tell the same.
 
     Args:
         task: located task.
@@ -88,9 +88,15 @@ def validate(
         listener.step(_STAGE, f"{task.id}: run {number} of {repeats}")
         directory = out / f"run-{number}"
         runs.append((_run_once(spec, snapshot, image, sandbox, directory, owner, key), directory))
-        if runs[-1][0].failure is not None:
+        if runs[-1][0].failure is not None or not _shows_something(task, spec, *runs[-1]):
             break
     return _report(task, snapshot, sandbox, spec, runs)
+
+
+def _shows_something(task: Task, spec: RunSpec, result: RunResult, directory: Path) -> bool:
+    """Does a run print or write a number that any claim could mean? Otherwise repeats teach nothing."""
+    matches = match_claims(task.truth.expected.claims, [read_run(result, directory, spec.commands)[0]])
+    return any(match.observed for match in matches)
 
 
 def _run_once(
@@ -172,6 +178,8 @@ def _verdict(
     verdict, reason = decide(expected.claims, matches, comparisons=expected.comparisons)
     if verdict is Verdict.UNKNOWN:
         logs = [read_tail(directory / f"{index}.stdout") for index in range(len(last.commands))]
+        if not any(match.observed for match in matches) and (absent := absent_data(logs)):
+            return verdict, f"blocked: data (the run says: `{absent}`); {reason}"
         if hint := hints(logs):
             reason += f" (the run says: `{hint}`)"
     return verdict, reason

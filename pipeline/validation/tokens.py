@@ -182,7 +182,13 @@ _INDEXED = re.compile(
     r"\b(top|hits|hit|recall|precision|ndcg|map|mrr|pass)\s?[-@_ ]\s?(\d+)\b|\b([a-z]{1,2})[_^](\d+)\b"
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])")
-_WORD = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![a-z])|[a-z][a-z0-9]*|\d+[a-z][a-z0-9]*")
+# the number alternative ends where the digits end: `50kb` is one word, not `5` and `0kb`
+_WORD = re.compile(
+    r"\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![a-z\d]|\.\d)|[a-z][a-z0-9]*|\d+(?:\.\d+)?[a-z][a-z0-9]*|\d+(?:\.\d+)?"
+)
+_MAGNITUDE = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?)([kKM])(?![\w])")
+_MAGNITUDES: Final = {"k": 1e3, "K": 1e3, "M": 1e6}
+"""`n=50K` is the paper's n = 50,000. A small m is a metre or a minute, a B a billion parameters' name (`7B`)."""
 _THOUSANDS = re.compile(r"(?<=\d)[,;](?=\d{3}(?!\d))")
 _COMBINED = re.compile("[\u0300-\u036fˆ˜¯]")
 
@@ -190,7 +196,9 @@ _COMBINED = re.compile("[\u0300-\u036fˆ˜¯]")
 @lru_cache(maxsize=65536)
 def words(text: str) -> tuple[str, ...]:
     """The comparable words of a name, in order: lower case, synonyms folded, numbers in canonical form."""
-    text = _CAMEL.sub(" ", _THOUSANDS.sub("", text))
+    text = _THOUSANDS.sub("", text)
+    text = _MAGNITUDE.sub(lambda m: repr(float(m[1]) * _MAGNITUDES[m[2]]).removesuffix(".0"), text)
+    text = _CAMEL.sub(" ", text)
     text = unicodedata.normalize("NFKC", text).translate(_SYMBOLS)
     text = _COMBINED.sub("", unicodedata.normalize("NFD", text)).lower()
     text = "".join(_GREEK.get(letter, letter) for letter in text)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,22 @@ def test_imports_local_standard_guarded_and_type_checking(tmp_path: Path) -> Non
     assert distribution_of("some_tool.x") == "some-tool"
 
 
+def test_notebooks_are_read_and_get_what_executes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["import nothing"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "!pip install -q six\n", "import sklearn, lib"]},
+    ]
+    files = {"a/demo.ipynb": json.dumps({"cells": cells}), "a/lib.py": "", "run.py": "import yaml\n"}
+    snapshot = make_snapshot(tmp_path, files)
+    assert [item.module for item in third_party(snapshot, ["a/demo.ipynb"])] == ["sklearn"]
+    uv = Uv()
+    uv.wheels |= {name: ["1.0"] for name in ("scikit-learn", "nbconvert", "ipykernel", "PyYAML")}
+    monkeypatch.setattr(environment, "_uv", uv)
+    plan = resolve_environment(snapshot, sources=["a/demo.ipynb"])
+    assert plan.spec.packages == ("ipykernel==1.0", "nbconvert==1.0", "scikit-learn==1.0", "six==1.16.0")
+    assert resolve_environment(snapshot, sources=["run.py"]).spec.packages == ("pyyaml==1.0",)
+
+
 def test_submodules_and_vendored_projects_are_never_asked_of_the_index(tmp_path: Path) -> None:
     snapshot = make_snapshot(
         tmp_path,
@@ -112,13 +129,19 @@ class Uv:
         self.calls: list[tuple[tuple[str, ...], str | None, bool]] = []
         self.wheels = {"numpy": ["1.26.4", "2.0.0"], "scipy": ["1.12.0"], "six": ["1.16.0"], "tool": ["1.0"]}
         self.sources = {"docopt": ["0.6.2"]}
+        self.later = {"newer"}
+        """Has wheels for a later Python only."""
 
-    def __call__(self, requirements, date, *, wheels):
+    def __call__(self, requirements, date, *, wheels, python=environment.PYTHON):
+        if python != environment.PYTHON:
+            return (0 if all(Requirement(text).name in self.later for text in requirements) else 1), "", ""
         self.calls.append((tuple(requirements), None if date is None else str(date), wheels))
         pins = []
         for text in requirements:
             item = Requirement(text)
             versions = self.wheels.get(item.name, [])
+            if item.name in self.later:
+                return 1, "", f"Because {text} has no usable wheels and you require {text}"
             if not wheels:
                 versions = self.sources[item.name]
             elif item.name in self.sources:
@@ -194,7 +217,8 @@ def test_resolutions_are_cached_by_their_inputs(tmp_path: Path, uv: Uv) -> None:
 def test_what_cannot_be_resolved_or_reached_is_an_error(
     tmp_path: Path, uv: Uv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snapshot = make_snapshot(tmp_path, {"requirements.txt": "numpy==9\n", "run.py": ""})
+    snapshot = make_snapshot(tmp_path, {"requirements.txt": "numpy==9\n", "run.py": "import numpy\n"})
+    monkeypatch.setattr(environment, "_uv", lambda *_, **__: (1, "", "error: Because numpy needs another Python"))
     with pytest.raises(ExpbenchError) as refused:
         resolve_environment(snapshot, sources=["run.py"])
     assert refused.value.kind is FailureKind.ENVIRONMENT_UNBUILDABLE
@@ -210,3 +234,35 @@ def test_a_python_that_is_excluded_is_reported(tmp_path: Path, uv: Uv) -> None:
     )
     plan = resolve_environment(snapshot)
     assert any("wants Python <3.9" in problem.message for problem in plan.problems)
+
+
+def test_a_pinned_source_archive_is_recognised_in_the_resolvers_words() -> None:
+    """Seen: `func-timeout==4.3.5` of a frozen list of 216; its wording for pins was not known, and nothing was run."""
+    words = "Because func-timeout==4.3.5 has no usable wheels and you require func-timeout==4.3.5, we can conclude that"
+    found = environment._SOURCE_ONLY.search(words)
+    assert found is not None
+    assert next(filter(None, found.groups())) == "func-timeout"
+    words = "Because only docopt==0.6.2 is available and docopt==0.6.2 has no usable wheels"
+    assert next(filter(None, environment._SOURCE_ONLY.search(words).groups())) == "docopt"
+
+
+def test_a_pin_for_a_later_python_is_not_taken_for_a_source_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`numpy==2.5.1` has wheels, but none for 3.11; pinned and built from its archive it would fail in the sandbox."""
+    monkeypatch.setattr(environment, "_uv", Uv())
+    snapshot = make_snapshot(tmp_path, {"requirements.txt": "newer==3\nnumpy\n", "run.py": "import numpy\n"})
+    plan = resolve_environment(snapshot, sources=["run.py"])
+    assert plan.spec.packages == ("numpy==2.0.0",)
+    assert any("only those that the files import" in problem.message for problem in plan.problems)
+
+
+def test_files_that_import_nothing_run_without_the_declared_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen: pins for Python 3.12 ended a whole curation, for a script that needs the standard library only."""
+    monkeypatch.setattr(environment, "_uv", Uv())
+    snapshot = make_snapshot(tmp_path, {"requirements.txt": "newer==3\n", "run.py": "import json\n"})
+    plan = resolve_environment(snapshot, sources=["run.py"])
+    assert plan.spec.packages == ()
+    assert any("import none" in problem.message for problem in plan.problems)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,15 @@ CLAIMS = [claim("c1", "accuracy", "0.873"), claim("c2", "accuracy", "0.911"), cl
 TABLE = "method,accuracy\nours,0.873\nsgd,0.911\nadam,0.664\n"
 
 
-def inspect(tmp_path: Path, source: str, files: dict[str, str] | None = None, produced: dict[str, str] | None = None):
-    snapshot = make_snapshot(tmp_path, {"run.py": source, **(files or {})})
+def inspect(
+    tmp_path: Path,
+    source: str,
+    files: dict[str, str] | None = None,
+    produced: dict[str, str] | None = None,
+    script: str = "run.py",
+    claims=CLAIMS,
+):
+    snapshot = make_snapshot(tmp_path, {script: source, **(files or {})})
     result = RunResult(
         commands=(CommandResult(exit_code=0, stdout_bytes=10),),
         produced=tuple(
@@ -23,7 +31,7 @@ def inspect(tmp_path: Path, source: str, files: dict[str, str] | None = None, pr
             for path, text in (produced or {}).items()
         ),
     )
-    return inspect_run(snapshot, ["run.py"], result, tmp_path / "out", CLAIMS)
+    return inspect_run(snapshot, [script], result, tmp_path / "out", claims)
 
 
 @pytest.mark.parametrize(
@@ -79,3 +87,29 @@ def test_a_usage_message_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "0.stdout").write_text("usage: run.py [-h]\n")
     assert any("usage" in problem.message for problem in inspect(tmp_path, "pass\n"))
+
+
+def test_a_notebook_that_reads_shipped_results_is_an_error(tmp_path: Path) -> None:
+    """Seen: a demo notebook that recomputes nothing, `LOCAL = "demo_data.json"` and results under `method_accuracies`."""
+    cells = [
+        {"cell_type": "markdown", "source": ["Results"]},
+        {
+            "cell_type": "code",
+            "source": ["%matplotlib inline\n", "LOCAL = 'demo.json'\n", "raw = json.load(open(LOCAL))"],
+        },
+    ]
+    notebook = json.dumps({"cells": cells}, indent=1)
+    named = [claim("c1", "accuracy", "0.873", method="ours"), claim("c2", "accuracy", "0.911", method="sgd")]
+    data = [{"id": number, "x": number / 1000} for number in range(1000)]
+    shipped = json.dumps({"data": data, "method_accuracies": {"ours": 0.873, "sgd": 0.911}})
+    files = {"nb/demo.json": shipped, "demo.json": "{}"}
+    (problem,) = inspect(tmp_path, notebook, files, script="nb/demo.ipynb", claims=named)
+    assert problem.severity is Severity.ERROR
+    assert "`nb/demo.json`" in problem.message
+    line = int(problem.where.partition(":")[2])
+    assert "open(LOCAL)" in notebook.splitlines()[line - 1]
+
+
+def test_data_of_many_numbers_holds_the_claims_digits_by_chance(tmp_path: Path) -> None:
+    values = "x\n" + "\n".join(f"{number / 1000:.3f}" for number in range(1000))
+    assert inspect(tmp_path, "print(open('data.csv').read())\n", {"data.csv": values}) == ()

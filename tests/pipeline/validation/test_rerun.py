@@ -69,7 +69,15 @@ def test_finished_runs_are_reused_and_broken_ones_made_again(tmp_path: Path) -> 
         ("import urllib.request as u; u.urlopen('http://nowhere.invalid')", Verdict.UNKNOWN, "blocked: data (wants to download"),
         ("import os; os.environ['OPENAI_API_KEY']", Verdict.UNKNOWN, "blocked: data (needs the secret OPENAI_API_KEY"),
         ("raise ValueError('boom')", Verdict.FAIL, "ValueError: boom"),
-        ("print('skipping: no data found')", Verdict.UNKNOWN, "the run says: `skipping: no data found`"),
+        ("print('skipping: no data found')", Verdict.UNKNOWN, "blocked: data (the run says: `skipping: no data found`)"),
+        ("print('SKIP: no DNS data')", Verdict.UNKNOWN, "blocked: data (the run says: `SKIP: no DNS data`)"),
+        ("print('skipping warm-up')", Verdict.UNKNOWN, "reproduced; c1: no printed number is named"),
+        ("open('/home/somebody/runs/12/lib.json')", Verdict.UNKNOWN, "blocked: data (`/home/somebody/runs/12/lib.json`"),
+        ("import os; open(os.path.abspath('src/gone.py'))", Verdict.FAIL, "exit code 1"),
+        ("import sys\nsys.exit('\\x1b[31mFileNotFoundError\\x1b[39m: Dataset not found: /mnt/a/b.bin')", Verdict.UNKNOWN, "blocked: data (`/mnt/a/b.bin`"),
+        ("import sys\nsys.exit('ERROR: No matching distribution found for numpy==9')", Verdict.UNKNOWN, "blocked: environment (it installs `numpy`"),
+        ("import sys, traceback\ntry:\n    open('/mnt/x/train.bin')\nexcept OSError:\n    print(traceback.format_exc())\n    sys.exit(1)", Verdict.UNKNOWN, "blocked: data (`/mnt/x/train.bin`"),
+        ("import runpy, sys\nsys.argv = ['x']\nrunpy.run_module('surely_not_installed', run_name='__main__')", Verdict.UNKNOWN, "blocked: environment (module `surely_not_installed`"),
         ("pass", Verdict.FAIL, "without printing or writing anything"),
         ("print('ours: accuracy = 0.875')\nprint('sgd: accuracy = 0.750')", Verdict.FAIL, "written in the program"),
         ("import lib\nprint('ours: accuracy', lib.share(1, 3))\nprint('sgd: accuracy', lib.share(1, 2))", Verdict.FAIL, "contradicted"),
@@ -78,7 +86,21 @@ def test_finished_runs_are_reused_and_broken_ones_made_again(tmp_path: Path) -> 
 def test_what_a_run_says_about_the_code(tmp_path: Path, script: str, verdict: Verdict, reason: str) -> None:
     report, _ = attempt(tmp_path, {**FILES, "run.py": script + "\n"})
     assert (report.verdict, reason in report.reason) == (verdict, True), report.reason
-    assert len(report.runs) == (1 if report.runs[0].failure else 2)
+    # a second run would tell the same when the first one failed or showed none of the claims
+    shown = any(match.observed for match in report.matches)
+    assert len(report.runs) == (2 if shown and not report.runs[0].failure else 1)
+
+
+def test_a_module_that_is_run_and_missing_is_the_environments(tmp_path: Path) -> None:
+    """Seen with notebooks: `python: No module named jupyter` is no traceback, and was taken for a failure of the code."""
+    snapshot = make_snapshot(tmp_path / "tree", FILES)
+    task = make_task(snapshot, [["python", "-m", "surely_not_installed", "run.py"]], ["run.py"], CLAIMS)
+    out = tmp_path / "validation"
+    report = validate(
+        task, snapshot=snapshot, image=IMAGE, sandbox=CopySandbox(), repeats=2, out=out, owner="t", limits=Limits()
+    )
+    assert report.verdict is Verdict.UNKNOWN
+    assert missing_modules(report, out) == ("surely_not_installed",)
 
 
 def test_a_masked_script_or_module_is_a_failure_not_missing_data(tmp_path: Path) -> None:
@@ -137,3 +159,19 @@ def test_refinement_goes_on_until_a_chain_passes(tmp_path: Path) -> None:
     assert logs == [("x", 1, None), ("y", 2, Verdict.FAIL), ("z", 3, Verdict.UNKNOWN)]
     assert validate_with_refinement(["x", "y", "z"], run, rounds=2).best.candidate == "y"
     assert validate_with_refinement([], run, rounds=2) is None
+
+
+def test_a_chain_that_shows_nothing_does_not_stand_for_one_that_was_contradicted(tmp_path: Path) -> None:
+    """Seen: a notebook about the data, last of three, became the task's chain because the others had failed."""
+    wrong, _ = attempt(tmp_path / "a", {**FILES, "src/lib.py": "def share(a, b):\n    return a / b / 2\n"})
+    silent, _ = attempt(tmp_path / "b", {**FILES, "run.py": "print('3 rows')\n"})
+    blocked, _ = attempt(tmp_path / "c", {**FILES, "run.py": "open('data/train.csv')\n"})
+    assert [report.verdict for report in (wrong, silent, blocked)] == [Verdict.FAIL, Verdict.UNKNOWN, Verdict.UNKNOWN]
+
+    def best(*reports):
+        return validate_with_refinement(reports, lambda report, number, before: report, rounds=9).best.candidate
+
+    assert best(wrong, silent) is wrong
+    assert best(silent, wrong) is wrong
+    assert best(wrong, silent, blocked) is blocked
+    assert best(silent, silent.evolve(reason="later")) is silent

@@ -1,0 +1,209 @@
+"""`expbench estimate`: what reading papers with a model would take, before anything is spent.
+
+Calls no model and needs no key. The calls are those of the paper's passes (EXP-Bench 3.2): takeaways over the whole
+paper, a reading per subsection, the visual regions, a refinement and a location per task. Their number and length come
+from the document itself; what only a run can tell (how long answers are, how many turns the locator takes) is assumed
+as written beside each line, or taken from the ledgers of earlier runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from extractors.document import read_document
+from pipeline.llm.config import ModelConfig, model_config_from_environment
+from pipeline.llm.counting import typical_text_tokens
+from pipeline.llm.forecast import Forecast, PlannedCalls, forecast
+from pipeline.llm.ledger import CallLedger, CallRecord
+from pipeline.llm.prices import load_prices
+from pipeline.paper import Document, SectionKind
+from pipeline.progress import Details, Reporter
+from pipeline.schema import Record
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["Estimate", "PaperSize", "estimate", "planned_calls", "to_table"]
+
+# Instructions and schema of one prompt; an assumption, like the answers' lengths below, until ledgers are given.
+_PROMPT = 1200
+# EXP-Bench reports 461 tasks from 51 papers: nine tasks a paper.
+_TASKS_PER_PAPER = 9
+# Assumed: eight turns, each of which sends the conversation again with 1500 tokens of files more.
+_LOCATOR_TURNS, _LOCATOR_STEP = 8, 1500
+_TAKEAWAY_QUERIES = 6
+
+
+class PaperSize(Record):
+    """What of a paper decides how much there is to read."""
+
+    path: Path
+    pages: int
+    tokens: int
+    """Expected, of the whole text."""
+    subsections: int
+    tables: int
+    figures: int
+
+
+class Estimate(Record):
+    """What `expbench estimate` prints."""
+
+    papers: tuple[PaperSize, ...]
+    tasks: int
+    tasks_assumed: bool
+    forecast: Forecast
+
+
+def estimate(
+    pdfs: Sequence[Path],
+    *,
+    reporter: Reporter,
+    model: str | None = None,
+    tasks_per_paper: int | None = None,
+    ledgers: Sequence[Path] = (),
+    config: ModelConfig | None = None,
+) -> Estimate:
+    """Forecast what curating papers with a model would take.
+
+    Args:
+        pdfs: the papers; each is read without a model (this takes seconds per paper).
+        model: its name; None: `EXPBENCH_MODEL`.
+        tasks_per_paper: None: as many as the published EXP-Bench has per paper.
+        ledgers: `model_calls.jsonl` files of earlier runs.
+
+    Raises:
+        ExpbenchError: no model is named, a PDF cannot be read, or the price file is invalid.
+    """
+    config = config or model_config_from_environment(model)
+    prices = load_prices()
+    tasks = tasks_per_paper or _TASKS_PER_PAPER
+    sizes, planned = [], []
+    for pdf in pdfs:
+        document = read_document(pdf, reporter=Details(reporter, "extract"))
+        sizes.append(measure(pdf, document))
+        planned += planned_calls(sizes[-1], tasks)
+    measured: list[CallRecord] = [record for path in ledgers for record in CallLedger(path).records()]
+    return Estimate(
+        papers=tuple(sizes),
+        tasks=tasks * len(sizes),
+        tasks_assumed=tasks_per_paper is None,
+        forecast=forecast(config, prices, _merged(planned), measured),
+    )
+
+
+def measure(pdf: Path, document: Document) -> PaperSize:
+    """The size of a paper; what readers do not read (references) is not counted."""
+    read = [
+        passage
+        for passage in document.passages
+        if (section := document.section_of(passage)) is None or section.kind is not SectionKind.REFERENCES
+    ]
+    cells = "\n".join(" ".join(row) for table in document.tables for row in table.grid)
+    captions = "\n".join(caption.text for caption in document.captions)
+    with_text = {passage.section for passage in read if passage.section is not None}
+    return PaperSize(
+        path=pdf,
+        pages=len(document.pages),
+        tokens=typical_text_tokens("\n".join([*(passage.text for passage in read), captions, cells])),
+        subsections=max(1, len(with_text)),
+        tables=len(document.tables),
+        figures=len(document.figures),
+    )
+
+
+def planned_calls(size: PaperSize, tasks: int) -> list[PlannedCalls]:
+    """The calls for one paper."""
+    section = size.tokens // size.subsections
+    whole = size.tokens
+    located = _PROMPT + _LOCATOR_TURNS * _LOCATOR_STEP // 2  # the mean over the turns
+    return [
+        PlannedCalls(
+            stage="takeaways",
+            what=f"{_TAKEAWAY_QUERIES} queries, each over a third of the paper (what retrieval returns)",
+            calls=_TAKEAWAY_QUERIES,
+            input_tokens=_PROMPT + whole // 3,
+            output_tokens=600,
+        ),
+        PlannedCalls(
+            stage="vision",
+            what="one call per table and figure, with its picture and caption",
+            calls=size.tables + size.figures,
+            input_tokens=_PROMPT + 200,
+            images=1,
+            output_tokens=500,
+        ),
+        PlannedCalls(
+            stage="subsections",
+            what="one call per subsection, with the context so far (a fifth of the paper) and its floats",
+            calls=size.subsections,
+            input_tokens=_PROMPT + section + whole // 5,
+            output_tokens=700,
+        ),
+        PlannedCalls(
+            stage="refine",
+            what="one call per task over the whole paper, appendices included",
+            calls=tasks,
+            input_tokens=_PROMPT + whole + 800,
+            output_tokens=900,
+        ),
+        PlannedCalls(
+            stage="locate",
+            what=f"{_LOCATOR_TURNS} turns per task, {_LOCATOR_STEP} tokens of files more in each",
+            calls=_LOCATOR_TURNS * tasks,
+            input_tokens=located,
+            output_tokens=250,
+            structured=False,
+        ),
+    ]
+
+
+def _merged(planned: Sequence[PlannedCalls]) -> list[PlannedCalls]:
+    """One line per kind of call, its lengths the means over all papers (rounded up)."""
+    lines: list[PlannedCalls] = []
+    for stage in dict.fromkeys(plan.stage for plan in planned):
+        same = [plan for plan in planned if plan.stage == stage]
+        calls = sum(plan.calls for plan in same)
+        total = sum(plan.calls * plan.input_tokens for plan in same)
+        lines.append(same[0].evolve(calls=calls, input_tokens=-(-total // calls) if calls else 0))
+    return lines
+
+
+def to_table(estimated: Estimate) -> Table:
+    """The estimate as a table for the terminal."""
+    from rich.table import Table
+
+    found = estimated.forecast
+    count = f"{len(estimated.papers)} paper(s), {estimated.tasks} tasks" + (
+        " (assumed)" if estimated.tasks_assumed else ""
+    )
+    table = Table(title=f"{found.model}: {count}", caption=_caption(found), title_justify="left")
+    for name in ("stage", "calls", "input tokens", "output tokens", "expected $", "at worst $", "basis"):
+        table.add_column(name, justify="left" if name in {"stage", "basis"} else "right")
+    for step in found.steps:
+        table.add_row(
+            step.stage,
+            str(step.calls),
+            f"{step.input_tokens:,}",
+            f"{step.output_tokens:,}",
+            _dollars(step.usd),
+            _dollars(step.worst_usd),
+            f"{step.basis}: {step.what}" if step.basis == "assumed" else step.basis,
+        )
+    table.add_section()
+    totals = (str(found.calls), f"{found.input_tokens:,}", f"{found.output_tokens:,}")
+    table.add_row("all", *totals, _dollars(found.usd), _dollars(found.worst_usd), "")
+    return table
+
+
+def _dollars(amount: Decimal | None) -> str:
+    return "unknown" if amount is None else f"{amount:.2f}"
+
+
+def _caption(found: Forecast) -> str:
+    if found.price_known:
+        return f"prices as of {found.prices_as_of}; a budget, not this estimate, is what stops a run"
+    return "the price of this model is unknown: add it to a price file of your own (EXPBENCH_PRICES)"

@@ -1,0 +1,211 @@
+"""Stage 3 for one task: environment, re-execution, refinement, and who else in the repository computes the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from extractors.outcome import restate_expected
+from flows.chains import Located, traced, with_chain
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.locator import Chain
+from pipeline.progress import Reporter
+from pipeline.repository import Snapshot
+from pipeline.sandbox import BuildSpec, Image, Sandbox
+from pipeline.schema import Problem, Severity
+from pipeline.settings import Settings
+from pipeline.store import Workspace
+from pipeline.task import Environment, SourceScript, Status, Task, ValidationReport, Verdict
+from pipeline.tracing import Trace
+from pipeline.validation import (
+    EnvironmentPlan,
+    extend_environment,
+    missing_modules,
+    missing_system_packages,
+    resolve_environment,
+    validate,
+    validate_with_refinement,
+)
+from pipeline.validation.outcome import learn_bands, supported_claims
+
+__all__ = ["ValidateStage"]
+
+_ENVIRONMENT_ROUNDS = 3
+"""How often a missing module may extend an environment: each round names one more, and research code rarely has more
+than two that nothing declares."""
+
+
+@dataclass(frozen=True)
+class ValidateStage:
+    """Validates tasks of one snapshot in one sandbox."""
+
+    workspace: Workspace
+    settings: Settings
+    sandbox: Sandbox
+    snapshot: Snapshot
+    repeats: int
+    reporter: Reporter
+
+    def validated(self, located: Located) -> Task:
+        """Try the chains in order until one reproduces the claims (EXP-Bench 3.2, stage 3: refinement).
+
+        Raises:
+            ExpbenchError: the machinery failed; nothing is known about the task.
+        """
+        if not located.chains:
+            return located.task
+        candidates: dict[int, Task] = {}
+        refined = validate_with_refinement(
+            located.chains,
+            lambda chain, number, _: self._attempt(located.task, chain, f"attempt-{number}", candidates, number),
+            rounds=self.settings.refinement_rounds,
+            reporter=self.reporter,
+        )
+        assert refined is not None, "there was at least one chain"
+        report = refined.best.report
+        task = candidates[refined.best.number].evolve(validation=report)
+        if report.verdict is Verdict.PASS:
+            others = located.chains[len(refined.attempts) :][: self.settings.equivalents]
+            return self._with_equivalents(_supported(task, report), others)
+        reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
+        if report.verdict is Verdict.UNKNOWN:
+            return task.evolve(status=Status.LOCATED, status_reason=f"not validated: {reason}")
+        return task.evolve(status=Status.REJECTED, status_reason=f"not reproduced: {reason}")
+
+    def image_of(self, task: Task) -> Image:
+        """The task's image again; building it is a look-up, as it was built for the validation."""
+        environment = task.environment
+        spec = BuildSpec(
+            python=environment.python or BuildSpec().python,
+            packages=environment.packages,
+            system_packages=environment.system_packages,
+        )
+        log = self.workspace.root / "environments" / spec.digest[:12] / "build.log"
+        return self.sandbox.build(spec, log=log, owner=self.workspace.owner, reporter=self.reporter)
+
+    def _with_equivalents(self, task: Task, others: tuple[Chain, ...]) -> Task:
+        """Run the chains that were not needed: one that reproduces the claims as well gives the answer away.
+
+        Seen on an outside repository whose second script prints the same table: hiding the first one only would have
+        left the experiment ready to run. The runs are on the original files and shared between tasks.
+        """
+        masked = {source.path for source in task.truth.sources}
+        found: list[SourceScript] = []
+        problems: list[Problem] = []
+        for number, chain in enumerate(others, 1):
+            if set(chain.entries) <= masked:
+                continue
+            report = self._attempt(task, chain, f"equivalent-{number}", {}, number, repeats=1)
+            if report.verdict is not Verdict.PASS:
+                if any(run.failure for run in report.runs):
+                    message = f"whether it computes the answer too is not known: {report.reason}"
+                    problems.append(Problem(component="validate", where=chain.entries[0], message=message))
+                continue
+            found += [source for source in chain.sources if source.role != "library" and source.path not in masked]
+            masked |= set(chain.entries)
+            message = f"reproduces the claims too ({report.reason}): it is masked with the sources"
+            problems.append(
+                Problem(component="validate", where=chain.entries[0], message=message, severity=Severity.INFO)
+            )
+        truth = task.truth.evolve(equivalents=tuple(found))
+        return task.evolve(truth=truth, problems=(*task.problems, *problems))
+
+    def _attempt(
+        self,
+        base: Task,
+        chain: Chain,
+        name: str,
+        candidates: dict[int, Task],
+        number: int,
+        *,
+        repeats: int | None = None,
+    ) -> ValidationReport:
+        """Validate one chain; what its run misses extends the environment, a bounded number of times."""
+        trace_ = traced(self.snapshot, base, chain)
+        task = with_chain(base, chain, trace_)
+        out = self.workspace.task_dir(task.id) / "validation" / name
+        modules: tuple[str, ...] = ()
+        libraries: tuple[str, ...] = ()
+        for _ in range(_ENVIRONMENT_ROUNDS):
+            candidates[number] = task
+            environment, image, problems = self._environment(task, trace_, modules, libraries)
+            if environment is None or image is None:
+                reason = f"the environment cannot be built: {problems[-1].message}"
+                return ValidationReport(
+                    verdict=Verdict.UNKNOWN, reason=reason, sandbox=self.sandbox.name, problems=problems
+                )
+            task = task.evolve(environment=self._record(environment, image))
+            candidates[number] = task
+            report = validate(
+                task,
+                snapshot=self.snapshot,
+                image=image,
+                sandbox=self.sandbox,
+                repeats=repeats or self.repeats,
+                out=out,
+                owner=self.workspace.owner,
+                limits=self.settings.limits,
+                reporter=self.reporter,
+            )
+            more_modules = set(missing_modules(report, out)) - set(modules)
+            more_libraries = set(missing_system_packages(report, out)) - set(libraries)
+            if report.verdict is Verdict.PASS or not (more_modules or more_libraries):
+                break
+            modules, libraries = (*modules, *sorted(more_modules)), (*libraries, *sorted(more_libraries))
+        return report.evolve(problems=(*trace_.problems, *problems, *report.problems))
+
+    def _environment(
+        self, task: Task, trace_: Trace, modules: tuple[str, ...], libraries: tuple[str, ...]
+    ) -> tuple[EnvironmentPlan | None, Image | None, tuple[Problem, ...]]:
+        """Resolve and build; what this repository's declarations cannot give is a problem, not the end of the run."""
+        problems: tuple[Problem, ...] = ()
+        plan: EnvironmentPlan | None = None
+        try:
+            plan = resolve_environment(
+                self.snapshot,
+                sources=tuple(source.path for source in task.truth.sources),
+                reached=trace_.reached,
+                extra=modules,
+                before=_commit_date(self.snapshot),
+                cache=self.settings.cache_dir,
+                reporter=self.reporter,
+            )
+            plan = extend_environment(plan, libraries)
+            problems = plan.problems
+            directory = self.workspace.root / "environments" / plan.spec.digest[:12]
+            self.workspace.write_json(directory / "spec.json", plan.spec)
+            image = self._build(plan, directory / "build.log")
+        except ExpbenchError as error:
+            if error.kind is not FailureKind.ENVIRONMENT_UNBUILDABLE:
+                raise
+            problem = Problem(component="validate.environment", where=error.object, message=error.cause)
+            return plan, None, (*problems, problem)
+        return plan, image, problems
+
+    def _build(self, plan: EnvironmentPlan, log: Path) -> Image:
+        return self.sandbox.build(plan.spec, log=log, owner=self.workspace.owner, reporter=self.reporter)
+
+    def _record(self, plan: EnvironmentPlan, image: Image) -> Environment:
+        return Environment(
+            sandbox=self.sandbox.name,
+            image=image.digest if self.sandbox.name == "docker" else None,
+            spec_digest=plan.spec.digest,
+            python=plan.spec.python,
+            packages=plan.spec.packages,
+            system_packages=plan.spec.system_packages,
+            declared_in=plan.declared_in,
+        )
+
+
+def _supported(task: Task, report: ValidationReport) -> Task:
+    """The validated task: claims that the run does not show are dropped, and the outcome is stated without them."""
+    before = task.truth.expected
+    kept = supported_claims(task, report.matches).truth.expected.claims
+    expected = restate_expected(before, learn_bands(kept, report.matches))
+    return task.evolve(status=Status.VALIDATED, truth=task.truth.evolve(expected=expected))
+
+
+def _commit_date(snapshot: Snapshot) -> date | None:
+    stamp = snapshot.committed_at
+    return date.fromisoformat(stamp[:10]) if stamp else None
