@@ -53,6 +53,20 @@ class FailureKind(StrEnum):
     OUTCOME_MISMATCH = "outcome_mismatch"
     LEAK_FOUND = "leak_found"
     ROUND_TRIP_BROKEN = "round_trip_broken"
+    # language models
+    RATE_LIMIT = "rate_limit"
+    OVERLOADED = "overloaded"
+    MODEL_TIMEOUT = "model_timeout"
+    PROTOCOL_BROKEN = "protocol_broken"
+    REQUEST_REJECTED = "request_rejected"
+    CONTEXT_TOO_LONG = "context_too_long"
+    REFUSAL = "refusal"
+    INVALID_OUTPUT = "invalid_output"
+    AUTHENTICATION = "authentication"
+    QUOTA = "quota"
+    BUDGET_EXCEEDED = "budget_exceeded"
+    REPLAY_MISS = "replay_miss"
+    PROMPT_INVALID = "prompt_invalid"
     # machinery
     SANDBOX_UNAVAILABLE = "sandbox_unavailable"
     SANDBOX_BROKEN = "sandbox_broken"
@@ -78,10 +92,10 @@ class Failure(NamedTuple):
     exit_code: int
 
 
-_USER, _AGENT, _INFRA, _US = Cause.USER, Cause.AGENT, Cause.INFRASTRUCTURE, Cause.US
+_USER, _AGENT, _MODEL, _INFRA, _US = Cause.USER, Cause.AGENT, Cause.MODEL, Cause.INFRASTRUCTURE, Cause.US
 
 # Exit codes: 0 well; 1 our own defect; 2 usage; 3 paper; 4 repository; 5 workspace or record; 6 nothing came out;
-# 7 sandbox, network or disk of this machine; 8 engine; 130 interrupted (128 + SIGINT, as shells report it).
+# 7 sandbox, network or disk of this machine; 8 engine or model; 9 budget; 130 interrupted (128 + SIGINT, as shells report it).
 FAILURES: Final[dict[FailureKind, Failure]] = {
     FailureKind.USAGE: Failure(_USER, False, False, False, 2),
     FailureKind.PAPER_INVALID: Failure(_USER, False, False, False, 3),
@@ -108,6 +122,19 @@ FAILURES: Final[dict[FailureKind, Failure]] = {
     FailureKind.OUTCOME_MISMATCH: Failure(_AGENT, False, True, True, 6),
     FailureKind.LEAK_FOUND: Failure(_US, False, False, False, 6),
     FailureKind.ROUND_TRIP_BROKEN: Failure(_US, False, False, False, 6),
+    FailureKind.RATE_LIMIT: Failure(_INFRA, True, False, False, 8),
+    FailureKind.OVERLOADED: Failure(_INFRA, True, False, False, 8),
+    FailureKind.MODEL_TIMEOUT: Failure(_INFRA, True, False, False, 8),
+    FailureKind.PROTOCOL_BROKEN: Failure(_INFRA, True, False, False, 8),
+    FailureKind.REQUEST_REJECTED: Failure(_USER, False, False, False, 8),
+    FailureKind.CONTEXT_TOO_LONG: Failure(_USER, False, False, False, 8),
+    FailureKind.REFUSAL: Failure(_MODEL, False, False, False, 8),
+    FailureKind.INVALID_OUTPUT: Failure(_MODEL, False, False, False, 8),
+    FailureKind.AUTHENTICATION: Failure(_USER, False, False, False, 8),
+    FailureKind.QUOTA: Failure(_USER, False, False, False, 8),
+    FailureKind.BUDGET_EXCEEDED: Failure(_USER, False, False, False, 9),
+    FailureKind.REPLAY_MISS: Failure(_USER, False, False, False, 8),
+    FailureKind.PROMPT_INVALID: Failure(_USER, False, False, False, 2),
     FailureKind.SANDBOX_UNAVAILABLE: Failure(_INFRA, False, False, False, 7),
     FailureKind.SANDBOX_BROKEN: Failure(_INFRA, True, False, False, 7),
     FailureKind.GPU_UNAVAILABLE: Failure(_INFRA, False, False, False, 7),

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from scipy import stats
+from scipy import special
 
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import RunResult
@@ -283,7 +283,7 @@ def _held(snapshot: Snapshot, path: str, claims: Sequence[NumericClaim]) -> int:
 def _beyond_chance(held: int, values: int, claims: Sequence[NumericClaim]) -> bool:
     """Is it unlikely that so many of the claims' digits stand among so many different numbers by accident?"""
     hit = statistics.fmean(min(1.0, 2 * values / 10.0 ** _digits(claim)) for claim in claims)
-    return bool(stats.binom.sf(held - 1, len(claims), hit) < _CHANCE)
+    return bool(special.bdtrc(held - 1, len(claims), hit) < _CHANCE)
 
 
 def _split(line: str) -> str:

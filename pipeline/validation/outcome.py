@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from scipy import stats
+from scipy import special
 
 from pipeline.sandbox.base import Command, RunResult
 from pipeline.task import Band, ClaimMatch, NumericClaim, Task, Verdict
@@ -141,7 +141,7 @@ def _interval(observed: Sequence[float]) -> tuple[float, float] | None:
     if len(observed) == 2:
         low, high = min(observed), max(observed)
     else:
-        factor = float(stats.t.ppf(0.5 + _CONFIDENCE / 2, len(observed) - 1)) * math.sqrt(1 + 1 / len(observed))
+        factor = float(special.stdtrit(len(observed) - 1, 0.5 + _CONFIDENCE / 2)) * math.sqrt(1 + 1 / len(observed))
         half = factor * statistics.stdev(observed)
         low, high = mean - half, mean + half
     return (low, high) if high - low <= 2 * _MAX_SPREAD * abs(mean) else None
