@@ -45,6 +45,7 @@ def test_what_recomputes_the_claims_is_masked_too(tmp_path: Path) -> None:
     case = Case(tmp_path)
     (case.repository / "experiments" / "verify_benchmark.py").write_text(SECOND)
     case.commit()
+    case.equivalents = 6
     case.curate()
     task = case.workspace.tasks()[0]
     assert task.status is Status.MASKED, task.status_reason

@@ -30,6 +30,7 @@ class Case:
         self.repository = root / "changed"
         git("clone", "-q", str(example.repository), str(self.repository), at=root)
         self.workspace = Workspace(root / "work")
+        self.equivalents = 0
 
     def commit(self) -> None:
         git("add", "-A", at=self.repository)
@@ -44,7 +45,7 @@ class Case:
             repeats=1,
             max_tasks=1,
         )
-        settings = Settings(limits=Limits.model_validate(limits), refinement_rounds=1)
+        settings = Settings(limits=Limits.model_validate(limits), refinement_rounds=1, equivalents=self.equivalents)
         curate(options, SilentReporter(), settings)
 
 
