@@ -29,7 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 well, 2 usage, 3 paper, 4 repository, 5 workspace, 6 nothing came out, "
-    "7 sandbox or machine, 8 engine, 130 interrupted, 1 a defect of expbench.",
+    "7 sandbox or machine, 8 engine or model, 9 budget, 130 interrupted, 1 a defect of expbench.",
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output instead of text.")]
@@ -144,6 +144,34 @@ def extract(
         print_document(document, Console())
         if html is not None:
             Console().print(f"\nLook at   {html.resolve()}", soft_wrap=True)
+
+
+@app.command(
+    epilog="Examples:\n\n  expbench estimate paper.pdf --model gpt-5-mini\n\n"
+    "  expbench estimate papers/*.pdf --tasks-per-paper 9 --json"
+)
+def estimate(
+    pdfs: Annotated[list[Path], typer.Argument(help="The papers.", metavar="PAPER.pdf...")],
+    model: Annotated[str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.")] = None,
+    tasks_per_paper: Annotated[int | None, typer.Option(min=1, help="Default: EXP-Bench's mean.")] = None,
+    ledger: Annotated[
+        list[Path] | None, typer.Option(help="Ledger of an earlier run: what was seen replaces what is assumed.")
+    ] = None,
+    json_output: Json = False,
+) -> None:
+    """Forecast calls, tokens and money of reading papers with a model; calls none and needs no key."""
+    from flows.estimate import estimate as forecast
+    from flows.estimate import to_table
+    from flows.progress import TerminalReporter
+
+    with TerminalReporter() as reporter:
+        estimated = forecast(
+            pdfs, reporter=reporter, model=model, tasks_per_paper=tasks_per_paper, ledgers=tuple(ledger or ())
+        )
+    if json_output:
+        _print(estimated.model_dump(mode="json"), True)
+    else:
+        Console().print(to_table(estimated))
 
 
 @app.command(epilog="Example:\n\n  expbench status work")

@@ -95,7 +95,8 @@ class Failure(NamedTuple):
 _USER, _AGENT, _MODEL, _INFRA, _US = Cause.USER, Cause.AGENT, Cause.MODEL, Cause.INFRASTRUCTURE, Cause.US
 
 # Exit codes: 0 well; 1 our own defect; 2 usage; 3 paper; 4 repository; 5 workspace or record; 6 nothing came out;
-# 7 sandbox, network or disk of this machine; 8 engine or model; 9 budget; 130 interrupted (128 + SIGINT, as shells report it).
+# 7 sandbox, network or disk of this machine; 8 engine or model; 9 budget;
+# 130 interrupted (128 + SIGINT, as shells report it).
 FAILURES: Final[dict[FailureKind, Failure]] = {
     FailureKind.USAGE: Failure(_USER, False, False, False, 2),
     FailureKind.PAPER_INVALID: Failure(_USER, False, False, False, 3),

@@ -57,6 +57,7 @@ class Rows:
         self.langchain = ChatOpenAI(base_url=base_url, api_key="benchmark", model="m", max_retries=0)
         config = ModelConfig(model="m", base_url=base_url)
         self.plain = ModelClient(config, prices=PRICES)
+        self.ledger_only = ModelClient(config, ledger=CallLedger(root / "only.jsonl"), prices=PRICES)
         self.full = ModelClient(
             config,
             store=ExchangeStore(root / "cache"),
@@ -88,6 +89,10 @@ class Rows:
         """Our client without store and ledger."""
         self.plain.chat(self._request(self._fresh()))
 
+    def ask_ledger(self) -> None:
+        """Our client with the ledger alone: one line, flushed to the disk."""
+        self.ledger_only.chat(self._request(self._fresh()))
+
     def ask_full(self) -> None:
         """Our client with store, ledger and budget; not cached."""
         self.full.chat(self._request(self._fresh()))
@@ -111,6 +116,7 @@ class Rows:
         """Close all connections."""
         self.bare.close()
         self.plain.close()
+        self.ledger_only.close()
         self.full.close()
 
 
@@ -136,6 +142,20 @@ def throughput(ask: Callable[[], None], calls: int, callers: int) -> float:
         for done in [pool.submit(ask) for _ in range(calls)]:
             done.result()
         return calls / (time.perf_counter() - begin)
+
+
+def flush_seconds(root: Path) -> float:
+    """Median time to write 4 KB and have it on the disk, as the ledger and the store each do once per paid call."""
+
+    def once(number: int) -> float:
+        begin = time.perf_counter()
+        with (root / f"flush-{number}").open("wb") as stream:
+            stream.write(b"x" * 4096)
+            stream.flush()
+            os.fsync(stream.fileno())
+        return time.perf_counter() - begin
+
+    return statistics.median(once(number) for number in range(100))
 
 
 def import_seconds(statement: str) -> float:
@@ -164,6 +184,7 @@ def main() -> None:
             "bare openai client": rows.ask_bare,
             "langchain ChatOpenAI": rows.ask_langchain,
             "layer, no store or ledger": rows.ask_plain,
+            "layer, ledger": rows.ask_ledger,
             "layer, store + ledger + budget": rows.ask_full,
             "layer, cached": rows.ask_cached,
             "bare openai client, stream": rows.stream_bare,
@@ -176,6 +197,7 @@ def main() -> None:
             low, middle, high = statistics.quantiles(values, n=4)
             against = statistics.median(seconds["bare openai client, stream"]) if "stream" in name else base
             print(f"{name:34} {middle * 1e3:9.2f} {low * 1e3:8.2f}-{high * 1e3:<8.2f} {(middle - against) * 1e3:+9.2f}")
+        print(f"{'(one flush of 4 KB to this disk)':34} {flush_seconds(Path(scratch)) * 1e3:9.2f}")
         print(f"\n{arguments.callers} callers (calls per second)")
         for name in ("bare openai client", "layer, store + ledger + budget", "layer, cached"):
             print(f"{name:34} {throughput(table[name], arguments.calls, arguments.callers):9.0f}")

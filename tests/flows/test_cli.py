@@ -32,7 +32,9 @@ def workspace(tmp_path: Path) -> Workspace:
     return workspace
 
 
-@pytest.mark.parametrize("command", ["curate", "extract", "show", "status", "doctor", "examples", "release"])
+@pytest.mark.parametrize(
+    "command", ["curate", "extract", "estimate", "show", "status", "doctor", "examples", "release"]
+)
 def test_every_command_explains_itself_with_an_example(command: str) -> None:
     done = expbench(command, "--help")
     assert done.returncode == 0

@@ -1,0 +1,39 @@
+"""Fixtures around the protocol server. Import them where they are used:
+
+from tests.llm_fixtures import protocol_server  # noqa: F401
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from pipeline.llm.protocol_server import ProtocolServer, Script, Turn
+
+Serve = Callable[..., ProtocolServer]
+
+
+@pytest.fixture
+def protocol_server() -> Iterator[Serve]:
+    """`protocol_server(*turns, default=None, order="sequence", **options)` starts a server; all end with the test."""
+    with ExitStack() as stack:
+
+        def serve(*turns: Turn, default: Turn | None = None, order: Any = "sequence", **options: Any) -> ProtocolServer:
+            script = Script(turns=turns, default=default, order=order)
+            return stack.enter_context(ProtocolServer(script, **options))
+
+        yield serve
+
+
+@pytest.fixture(autouse=False)
+def no_ambient_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the machine's own configuration of models, proxies or tracing reaches a test."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANGSMITH_TRACING", "false")
+    monkeypatch.setenv("LANGCHAIN_TRACING_V2", "false")
