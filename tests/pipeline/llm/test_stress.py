@@ -317,9 +317,9 @@ def test_no_budget_is_exceeded(world, limits):
         results = run_callers(w, plans)
         check_books(w)
         refused = [result for result in results.values() if isinstance(result, BudgetError)]
-        answered = [result for result in results.values() if not isinstance(result, ExpbenchError)]
         assert refused
-        assert answered
+        # who gets in first is up to the scheduler: in one of many runs all who did were answered with failures only
+        assert w.server.requests, "the budget lets calls through until it is used up"
         assert all(error.kind is FailureKind.BUDGET_EXCEEDED for error in refused)
         for name in ("usd", "tokens", "calls"):
             limit = getattr(limits, name)
