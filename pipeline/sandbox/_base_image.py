@@ -132,18 +132,19 @@ def require_image(client: DockerClient, reference: str) -> str:
 def _bootstrap(client: DockerClient, recipe: BaseRecipe, reporter: Reporter) -> None:
     mirror = debian_mirror()
     reporter.start("base image")
-    reporter.step("base image", f"bootstrapping Debian {recipe.suite} from {mirror} (about two minutes, once)")
+    where = mirror or "debootstrap's own mirror"
+    reporter.step("base image", f"bootstrapping Debian {recipe.suite} from {where} (about two minutes, once)")
     with tempfile.TemporaryDirectory(prefix="expbench-base-") as scratch:
         root = Path(scratch) / "root"
         argv = ["debootstrap", f"--variant={recipe.variant}", f"--include={','.join(recipe.include)}"]
-        lines = _streamed([*argv, recipe.suite, str(root), mirror], reporter)
-        _finish_root(root, recipe.suite, mirror)
+        lines = _streamed([*argv, recipe.suite, str(root), *([mirror] if mirror else [])], where, reporter)
+        _finish_root(root, recipe.suite, mirror or debian_mirror(root / "etc/apt"))
         reporter.step("base image", "importing into Docker")
         _import(client, root, recipe, lines)
     reporter.end("base image", recipe.reference)
 
 
-def _streamed(argv: list[str], reporter: Reporter) -> list[str]:
+def _streamed(argv: list[str], where: str, reporter: Reporter) -> list[str]:
     """Run debootstrap with its steps reported; its last lines."""
     tail: list[str] = []
     with subprocess.Popen(
@@ -162,7 +163,7 @@ def _streamed(argv: list[str], reporter: Reporter) -> list[str]:
         disk = "No space left" in text
         raise ExpbenchError(
             FailureKind.DISK_FULL if disk else FailureKind.NETWORK if network else FailureKind.SANDBOX_BROKEN,
-            f"base image ({argv[0]} {argv[-3]} from {argv[-1]})",
+            f"base image ({argv[0]} from {where})",
             f"debootstrap ended with {code}: {text[:600]}",
             consequence="There is no base image, so no container can be run",
             next_step=f"Check that the mirror can be reached, or name another base image in {_BASE_VARIABLE}, "
@@ -171,7 +172,7 @@ def _streamed(argv: list[str], reporter: Reporter) -> list[str]:
     return tail
 
 
-def _finish_root(root: Path, suite: str, mirror: str) -> None:
+def _finish_root(root: Path, suite: str, mirror: str | None) -> None:
     """Drop download caches (about 100 MB) and host traces, name the update suite for later installs."""
     for pattern in ("var/cache/apt/archives/*.deb", "var/lib/apt/lists/*", "var/log/*.log", "var/log/apt/*"):
         for path in sorted(root.glob(pattern)):
@@ -179,8 +180,9 @@ def _finish_root(root: Path, suite: str, mirror: str) -> None:
                 shutil.rmtree(path)
             else:
                 path.unlink()
-    sources = f"deb {mirror} {suite} main\ndeb {mirror} {suite}-updates main\n"
-    (root / "etc/apt/sources.list").write_text(sources, encoding="utf-8")
+    if mirror:
+        sources = f"deb {mirror} {suite} main\ndeb {mirror} {suite}-updates main\n"
+        (root / "etc/apt/sources.list").write_text(sources, encoding="utf-8")
     for name in ("etc/hostname", "etc/resolv.conf"):
         (root / name).write_text("", encoding="utf-8")
     (root / "etc/machine-id").write_text("", encoding="utf-8")

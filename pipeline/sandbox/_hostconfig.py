@@ -18,7 +18,6 @@ from pipeline.schema import Record
 
 __all__ = ["InstallSettings", "ca_bundle", "debian_mirror", "install_settings"]
 
-_DEBIAN_MIRROR: Final = "http://deb.debian.org/debian"
 _CA_VARIABLES: Final = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _CA_FILES: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -34,8 +33,8 @@ class InstallSettings(Record):
     ca_bundle: Path | None
 
 
-def debian_mirror(root: Path = Path("/etc/apt")) -> str:
-    """The mirror that this machine's apt uses for Debian, or Debian's own."""
+def debian_mirror(root: Path = Path("/etc/apt")) -> str | None:
+    """The mirror that apt below `root` uses for Debian; None where it uses none (debootstrap then has its own)."""
     texts = [root / "sources.list", *sorted((root / "sources.list.d").glob("*.list"))]
     for path in texts:
         for line in _lines(path):
@@ -48,7 +47,7 @@ def debian_mirror(root: Path = Path("/etc/apt")) -> str:
                 for uri in line.split()[1:]:
                     if _is_debian(uri):
                         return uri.rstrip("/")
-    return _DEBIAN_MIRROR
+    return None
 
 
 def _is_debian(uri: str) -> bool:
