@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import FailureKind
-from pipeline.sandbox import Limits
+from pipeline.sandbox import Limits, Sandbox
 from tests.pipeline.sandbox.conftest import SMALL, Runner, most_tasks
 
 # Each leaves a byte in `alive` for every process or thread that it got and that stays, as a thing to count afterwards.
@@ -80,7 +80,7 @@ MARK = "def mark():\n    import os\n    f = os.open('alive', os.O_WRONLY | os.O_
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_bomb_of_processes_stays_within_the_limit(run: Runner, bomb: str) -> None:
+def test_bomb_of_processes_stays_within_the_limit(run: Runner, sandbox: Sandbox, bomb: str) -> None:
     """One that met no limit brought a machine to a load of 4 836 before it was noticed.
 
     The verdict does not depend on what the program makes of the refusal, nor on who looks when.
@@ -92,8 +92,10 @@ def test_bomb_of_processes_stays_within_the_limit(run: Runner, bomb: str) -> Non
     assert result.duration_s < 25
     assert not [problem for problem in result.problems if "did not end" in problem.message]
     alive = sum(produced.size for produced in result.produced if produced.path == "alive")
-    assert 0 < alive <= 64 + 4
-    assert seen.most <= 64 + 4
+    # all that ever started: in a container those that are killed first make room for a few more before all are dead (77
+    # were seen once); the process sandbox lets nobody start any more
+    assert 0 < alive <= (64 + 4) * (2 if sandbox.name == "docker" else 1)
+    assert seen.most <= 64 + 4, "alive at once"
 
 
 def test_many_processes_one_after_another_are_no_bomb(run: Runner, tmp_path: Path) -> None:
