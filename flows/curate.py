@@ -154,7 +154,7 @@ def _curate(
     info = _head(options, workspace, snapshot, sandbox)
     document = _extract(options, workspace, info, reporter)
     paper = Paper(id=info.paper_id, title=document.title, sha256=document.sha256)
-    drafts = _draft(options, workspace, document, reporter)
+    drafts = _draft(options, workspace, info, document, reporter)
     stages = TaskStages(
         workspace=workspace,
         settings=settings,
@@ -241,8 +241,9 @@ def _extract(options: CurateOptions, workspace: Workspace, info: WorkspaceInfo, 
     return document
 
 
-def _draft(options: CurateOptions, workspace: Workspace, document: Document, reporter: Reporter) -> DraftResult:
-    info = workspace.info()
+def _draft(
+    options: CurateOptions, workspace: Workspace, info: WorkspaceInfo, document: Document, reporter: Reporter
+) -> DraftResult:
     key = {
         "stage": "draft",
         "version": STAGE_VERSIONS["draft"],

@@ -193,7 +193,7 @@ class TaskStages:
 
     def _saved(self, task: Task) -> Task:
         """Write the task; a decision on the same content stays in force, one on other content stays on record."""
-        if task.id in self.workspace.task_ids():
+        if self.workspace.has_task(task.id):
             old = self.workspace.load_task(task.id)
             if old.reviews:
                 unchanged = old.evolve(status=task.status, reviews=task.reviews) == task

@@ -210,7 +210,7 @@ class Workspace:
             ExpbenchError: `RECORD_INVALID` when a file is missing or does not fit its schema.
         """
         directory = self.task_dir(task_id)
-        if not (directory / "task.yaml").is_file():
+        if not self.has_task(task_id):
             raise ExpbenchError(
                 FailureKind.RECORD_INVALID,
                 task_id,
@@ -237,6 +237,10 @@ class Workspace:
             }
         )
 
+    def has_task(self, task_id: str) -> bool:
+        """Is there such a task? `task.yaml` is written last, so its other files are there too."""
+        return (self.task_dir(task_id) / "task.yaml").is_file()
+
     def task_ids(self) -> list[str]:
         """Ids of all tasks, sorted."""
         return sorted(path.parent.name for path in self.root.glob("tasks/*/task.yaml"))
@@ -250,10 +254,6 @@ class Workspace:
     def write_json(self, path: Path, value: BaseModel) -> None:
         """Write a model as indented JSON, when its content changes."""
         write_if_changed(path, value.model_dump_json(indent=1) + "\n")
-
-    def read_json(self, path: Path, model: type[ModelT]) -> ModelT:
-        """Read a model (see `_read_json` for what is raised)."""
-        return self._read_json(path, model)
 
     def _read_optional(self, path: Path, model: type[ModelT]) -> ModelT | None:
         return self._read_json(path, model) if path.is_file() else None
