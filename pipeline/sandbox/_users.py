@@ -140,9 +140,12 @@ def threads_of(uid: int) -> int:
 
 def _status() -> Iterator[tuple[str, list[str], int]]:
     """(state, uids, threads) of each process that /proc shows."""
-    for path in Path("/proc").glob("[0-9]*/status"):
+    # no glob: it asks whether each file exists, and a process that ends meanwhile makes that question fail (ESRCH)
+    for process in Path("/proc").iterdir():
+        if not process.name.isdecimal():
+            continue
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = (process / "status").read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
         fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)

@@ -110,9 +110,10 @@ def most_tasks(of: Callable[[int], bool] = lambda uid: FIRST_UID <= uid < FIRST_
     def sample() -> None:
         while not stop.is_set():
             per_uid: dict[int, int] = {}
-            for path in Path("/proc").glob("[0-9]*/status"):
+            for process in Path("/proc").iterdir():  # no glob: it fails with ESRCH on a process that ends meanwhile
                 with contextlib.suppress(OSError, ValueError, KeyError):
-                    fields = dict(line.split(":", 1) for line in path.read_text(errors="replace").splitlines())
+                    status = (process / "status").read_text(errors="replace") if process.name.isdecimal() else ""
+                    fields = dict(line.split(":", 1) for line in status.splitlines())
                     uid = int(fields["Uid"].split()[0])
                     if of(uid):
                         per_uid[uid] = per_uid.get(uid, 0) + int(fields["Threads"])

@@ -384,10 +384,12 @@ def wait_until(condition, seconds: float = 60.0) -> None:
 def processes_with(text: str) -> list[int]:
     """Living processes of this machine whose command line holds the text, this one's apart."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").iterdir():  # no glob: it fails with ESRCH on a process that ends meanwhile
+        if not process.name.isdecimal():
+            continue
         try:
-            if text.encode() in path.read_bytes() and int(path.parent.name) != os.getpid():
-                found.append(int(path.parent.name))
+            if text.encode() in (process / "cmdline").read_bytes() and int(process.name) != os.getpid():
+                found.append(int(process.name))
         except OSError:
             continue
     return found
