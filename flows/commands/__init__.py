@@ -1,0 +1,1 @@
+"""The commands of `expbench`, by what they are about; `flows.cli` puts them together."""

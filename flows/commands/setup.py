@@ -1,0 +1,44 @@
+"""Commands on this machine: doctor, examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flows.commands.shared import Json, print_value
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command(epilog="Example:\n\n  expbench doctor")
+def doctor(json_output: Json = False) -> None:
+    """What is installed, which sandbox and engine will be used, and how to get the rest."""
+    from flows.doctor import diagnose, to_table
+
+    checks = diagnose()
+    if json_output:
+        print_value([check.model_dump(mode="json") for check in checks], True)
+    else:
+        Console().print(to_table(checks))
+
+
+@app.command(epilog="Example:\n\n  expbench examples worked-examples")
+def examples(
+    into: Annotated[Path, typer.Argument(help="Directory to write to.", metavar="DIR")],
+    json_output: Json = False,
+) -> None:
+    """Write the worked examples: papers with real git repositories to try `curate` on."""
+    from flows.examples import list_examples, materialise
+
+    made = [materialise(name, into) for name in list_examples()]
+    if json_output:
+        print_value([item.model_dump(mode="json") for item in made], True)
+        return
+    console = Console()
+    for item in made:
+        console.print(f"expbench curate {item.paper} {item.repository}", soft_wrap=True, highlight=False)

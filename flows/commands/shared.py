@@ -1,0 +1,69 @@
+"""What commands share: options, and how a value reaches standard output.
+
+Results go to standard output (`--json`: one JSON value), progress and messages to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from pipeline.store import Workspace
+
+__all__ = ["Json", "WorkspaceArgument", "escape", "open_workspace", "print_value", "status_text", "task_json"]
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output instead of text.")]
+WorkspaceArgument = Annotated[
+    Path, typer.Argument(help="A workspace that `expbench curate` wrote.", metavar="WORKSPACE")
+]
+
+
+def open_workspace(path: Path) -> Workspace:
+    """The workspace there.
+
+    Raises:
+        ExpbenchError: `WORKSPACE_CONFLICT`, `RECORD_INVALID`: it is none, or cannot be read.
+    """
+    from pipeline.store import Workspace as _Workspace
+
+    workspace = _Workspace(path)
+    workspace.info()
+    return workspace
+
+
+def task_json(task: Any, truth: bool) -> Any:
+    """A task as JSON; without `truth` only what an agent may see."""
+    return (task if truth else task.public()).model_dump(mode="json")
+
+
+def print_value(value: Any, as_json: bool) -> None:
+    """Print a value: as one line of JSON, or a mapping as a small table."""
+    if as_json:
+        sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+        return
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for key, item in value.items():
+        table.add_row(f"[bold]{key.replace('_', ' ')}[/bold]", escape(str(item)))
+    Console().print(table)
+
+
+def status_text(status_name: str) -> str:
+    """A status in its colour."""
+    from flows.views import styled_status
+
+    return styled_status(status_name)
+
+
+def escape(text: str) -> str:
+    """Text that Rich prints as it is."""
+    from rich.markup import escape
+
+    return escape(text)

@@ -1,0 +1,81 @@
+"""Commands on a workspace: status, show, release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from flows.commands.shared import Json, WorkspaceArgument, open_workspace, print_value, task_json
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command(epilog="Example:\n\n  expbench status work")
+def status(workspace: WorkspaceArgument, json_output: Json = False) -> None:
+    """What a workspace holds, how far its tasks are, and what took how long."""
+    from flows.views import print_status, status_of
+
+    report = status_of(open_workspace(workspace))
+    if json_output:
+        print_value(report.model_dump(mode="json"), True)
+    else:
+        print_status(report, Console())
+
+
+@app.command(epilog="Examples:\n\n  expbench show work\n\n  expbench show work my-paper-table-2-accuracy --truth")
+def show(
+    workspace: WorkspaceArgument,
+    task: Annotated[str | None, typer.Argument(help="A task's id (or the end of it); default: list them.")] = None,
+    truth: Annotated[bool, typer.Option("--truth", help="Show the ground truth and its evidence too.")] = False,
+    json_output: Json = False,
+) -> None:
+    """Show the tasks of a workspace, or one of them."""
+    from flows.views import find_task, print_task, print_tasks
+
+    opened = open_workspace(workspace)
+    if task is None:
+        tasks = opened.tasks()
+        if json_output:
+            print_value([task_json(item, truth) for item in tasks], True)
+        else:
+            print_tasks(tasks, Console())
+        return
+    found = find_task(opened, task)
+    if json_output:
+        print_value(task_json(found, truth), True)
+    else:
+        print_task(found, Console(), truth=truth)
+
+
+@app.command(
+    epilog="Examples:\n\n  expbench release work --accept-all --out dataset\n\n"
+    "  python -c \"import datasets; print(datasets.load_dataset('dataset', 'tasks'))\""
+)
+def release(
+    workspace: WorkspaceArgument,
+    out: Annotated[Path | None, typer.Option(help="Directory to write; default: WORKSPACE/release.")] = None,
+    accept_all: Annotated[
+        bool,
+        typer.Option(
+            "--accept-all", help="Approve every release candidate without a person's review; recorded as such."
+        ),
+    ] = False,
+    name: Annotated[str | None, typer.Option(help="Name of the data set; default: the paper's id.")] = None,
+    json_output: Json = False,
+) -> None:
+    """Write the accepted tasks as a data set that Hugging Face `datasets` loads, answers apart."""
+    from flows.release import release as run
+
+    result = run(open_workspace(workspace), out=out, accept_all=accept_all, name=name)
+    if json_output:
+        print_value(result.model_dump(mode="json"), True)
+    else:
+        console = Console()
+        console.print(f"{result.tasks} task(s) released to {result.directory}", soft_wrap=True, highlight=False)
+        for config in result.configs:
+            console.print(f"  datasets.load_dataset({str(result.directory)!r}, {config!r})", soft_wrap=True)
