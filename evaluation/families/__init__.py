@@ -1,0 +1,1 @@
+"""Families: how a task is set up and scored."""

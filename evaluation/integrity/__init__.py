@@ -1,0 +1,1 @@
+"""Integrity (M): evidence first, then a verdict with citations of events."""

@@ -1,0 +1,1 @@
+"""Judges: design, implementation and conclusion, criterion by criterion."""
