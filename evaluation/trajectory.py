@@ -1,8 +1,8 @@
 """The trajectory: one typed, versioned event stream for the runs of all agents.
 
 A trajectory is a JSONL file: the first line is a `TrajectoryHead`, every further line one event. It is append-only; a
-line that was cut by a crash is the last one and is dropped when the file is read, with a problem that says so. Events are
-numbered from 0 in the order in which the harness learnt of them, and findings and verdicts cite those numbers.
+line that was cut by a crash is the last one and is dropped when the file is read, with a problem that says so. Events
+are numbered from 0 in the order in which the harness learnt of them, and findings and verdicts cite those numbers.
 
 What an agent says or prints is data: nothing in here is ever interpreted.
 """
@@ -16,8 +16,8 @@ from pydantic import Field, JsonValue
 from pipeline.schema import Record, StoredRecord
 
 __all__ = [
-    "CommandRun", "End", "Event", "FileChange", "LimitHit", "ModelCall", "ModelTurn", "Note", "TokenUsage", "ToolResult",
-    "ToolUse", "TrajectoryHead", "Utterance",
+    "CommandRun", "End", "Event", "FileChange", "LimitHit", "ModelCall", "ModelTurn", "Note", "TokenUsage",
+    "ToolResult", "ToolUse", "TrajectoryHead", "Utterance",
 ]  # fmt: skip
 
 

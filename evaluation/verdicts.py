@@ -1,7 +1,7 @@
 """What the graders say of an episode: integrity (M), design (D), implementation (I), execution (E), conclusion (C).
 
-Each grader writes one of these records; `evaluation.scores` turns them into numbers. All verdicts are three-valued: what
-could not be established is unknown, never a fail (DESIGN 8, 9; EXP-Bench 4.1).
+Each grader writes one of these records; `evaluation.scores` turns them into numbers. All verdicts are three-valued:
+what could not be established is unknown, never a fail (DESIGN 8, 9; EXP-Bench 4.1).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pipeline.schema import Problem, Record, StoredRecord
 from pipeline.task import Verdict
 
 __all__ = [
-    "ExecutionReport", "Finding", "Grader", "IntegrityReport", "ItemVerdict", "Judgement", "NumberTrace", "ViolationKind",
+    "ExecutionReport", "Finding", "Grader", "IntegrityReport", "ItemVerdict", "Judgement", "NumberTrace",
+    "ViolationKind",
 ]  # fmt: skip
 
 

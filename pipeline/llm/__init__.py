@@ -35,8 +35,11 @@ from pipeline.llm.types import (
     tool_result,
     user,
 )
+from pipeline.llm.untrusted import TOOL_NOTICE, Addressed, addressed_to_models, tool_output
 
 __all__ = [
+    "TOOL_NOTICE",
+    "Addressed",
     "Budget",
     "BudgetError",
     "BudgetLimits",
@@ -73,6 +76,7 @@ __all__ = [
     "ToolSpec",
     "Totals",
     "Usage",
+    "addressed_to_models",
     "assistant",
     "current_budget",
     "load_prices",
@@ -83,6 +87,7 @@ __all__ = [
     "register_secret",
     "request_key",
     "system",
+    "tool_output",
     "tool_result",
     "user",
 ]

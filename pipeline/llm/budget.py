@@ -26,7 +26,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm.cancel import CancelToken, Clock, SystemClock
 from pipeline.schema import Record
 
-__all__ = ["Budget", "BudgetError", "BudgetLimits", "Reservation", "Spent", "current_budget"]
+__all__ = ["Budget", "BudgetError", "BudgetLimits", "Level", "Reservation", "Spent", "current_budget"]
 
 Level = Literal["run", "stage", "task"]
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from pipeline.errors import FailureKind
 from pipeline.llm.attempts import Call, Caller
 from pipeline.llm.backend import Backend
-from pipeline.llm.budget import Budget, current_budget
+from pipeline.llm.budget import Budget, BudgetLimits, Level, current_budget
 from pipeline.llm.cache import (
     CacheMode,
     Exchange,
@@ -104,6 +104,12 @@ class ModelClient:
             backend, self._backend = self._backend, None
         if backend is not None and backend[0] == loop_identity():
             run(backend[1].close(), CancelToken(), self._caller.what)
+
+    @contextlib.contextmanager
+    def scope(self, level: Level, name: str, limits: BudgetLimits | None = None) -> Iterator[Budget]:
+        """A budget scope inside the one that calls of this client count in now (see `Budget.scope`)."""
+        with self._scope(None).scope(level, name, limits) as inner:
+            yield inner
 
     # --- asking ---
 

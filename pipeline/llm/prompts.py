@@ -40,7 +40,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm.types import ImagePart, Message, Part, PromptRef, TextPart
 from pipeline.schema import Record
 
-__all__ = ["InputKind", "Prompt", "Untrusted", "load_prompt", "parse_prompt"]
+__all__ = ["InputKind", "Prompt", "Untrusted", "fence_of", "load_prompt", "parse_prompt"]
 
 InputKind = Literal["text", "untrusted", "images"]
 Untrusted = str | Sequence[str]
@@ -129,8 +129,7 @@ class Prompt:
             if isinstance(value, ImagePart):
                 parts.append(value)
             else:
-                lines = (f'<untrusted name="{slot[1]}" id="{fence}">', f'</untrusted id="{fence}">')
-                parts.append(TextPart(text=value, elastic=True, fence=lines))
+                parts.append(TextPart(text=value, elastic=True, fence=_fence_lines(slot[1], fence)))
             position = slot.end()
         return tuple(parts + _text_parts(text[position:]))
 
@@ -218,6 +217,15 @@ def _fence_id(texts: list[str | ImagePart]) -> str:
         if not any(fence in text for text in plain):
             return fence
         counter += 1
+
+
+def _fence_lines(name: str, fence: str) -> tuple[str, str]:
+    return f'<untrusted name="{name}" id="{fence}">', f'</untrusted id="{fence}">'
+
+
+def fence_of(name: str, text: str) -> tuple[str, str]:
+    """The delimiter lines for one text outside of a prompt file, as `Prompt.render` puts them around its inputs."""
+    return _fence_lines(re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64], _fence_id([text]))
 
 
 def _with_notice(messages: list[Message], fence: str) -> tuple[Message, ...]:
