@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 SETUP = """
 import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that started us in the background has it ignored
 from pathlib import Path
 from pipeline.llm import Budget, CallLedger, ModelClient, ModelConfig, Request, user
 from pipeline.llm.protocol_server import ProtocolServer, Script, turns
