@@ -1,0 +1,111 @@
+"""What a simulation is to the benchmark: named parameters with legal ranges, named metrics, one vectorised function.
+
+Engines are deterministic per seed to the last bit, also on another processor: their loops use only operations that
+IEEE 754 defines exactly (`+ - * /` and square root) on arrays, no matrix products (BLAS kernels differ) and no
+transcendental functions (NumPy picks another implementation where it finds AVX-512, and a last bit grows into another
+trajectory).
+Replicates are simulated together, one array axis; what a replicate draws depends on its own seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from pipeline.schema import Record
+
+__all__ = ["Config", "Engine", "Metrics", "Parameter", "generators"]
+
+Config = Mapping[str, float]
+Metrics = dict[str, NDArray[np.float64]]
+
+
+class Parameter(Record):
+    """A parameter of a simulation."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    control: float
+    low: float
+    """Least legal value."""
+    high: float
+    test_value: float
+    """Curated value that is known to show the parameter's effect; what the reference solvers intervene with."""
+    hidden: tuple[float, float] | None = None
+    """Range that a hidden value is drawn from; None: the parameter never drives a task."""
+    decoy: bool = False
+    """May it be a decoy? Only what is inert at its test value and shows an effect somewhere else in its legal range can
+    fool anybody; what is inert everywhere (an initial state that is forgotten) would only make a task easier."""
+    integer: bool = False
+    meaning: str
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Parameter:
+        values = (self.control, self.test_value, *(self.hidden or ()))
+        if not all(self.low <= value <= self.high for value in values):
+            raise ValueError(f"{self.name}: a value lies outside [{self.low}, {self.high}]")
+        return self
+
+
+class Engine(Record):
+    """One simulation."""
+
+    name: str
+    version: str
+    """Raised with every change of what a seed gives; frozen tasks name it."""
+    domain: str
+    parameters: tuple[Parameter, ...]
+    metrics: tuple[str, ...]
+    target: str
+    """Target metric at L1 and L2."""
+    interaction_target: str
+    """Target metric at L3."""
+    simulate: Callable[[Config, Sequence[int]], Metrics] = Field(exclude=True)
+    """(complete configuration, one seed per replicate) -> metric -> values, shape (replicates,)."""
+
+    @property
+    def control(self) -> dict[str, float]:
+        """The revealed control configuration."""
+        return {parameter.name: parameter.control for parameter in self.parameters}
+
+    def parameter(self, name: str) -> Parameter:
+        """The parameter of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return next_or_error(self, name)
+
+    def run(self, overrides: Config, seeds: Sequence[int]) -> Metrics:
+        """Simulate the control with some parameters changed.
+
+        Args:
+            overrides: parameter -> value; integers are rounded.
+            seeds: one per replicate.
+
+        Raises:
+            KeyError: an unknown parameter.
+            ValueError: a value outside its legal range.
+        """
+        config = self.control
+        for name, value in overrides.items():
+            parameter = self.parameter(name)
+            if not parameter.low <= value <= parameter.high:  # false for NaN too
+                raise ValueError(f"{name} = {value:g} is outside [{parameter.low:g}, {parameter.high:g}]")
+            config[name] = float(round(value)) if parameter.integer else float(value)
+        return self.simulate(config, seeds)
+
+
+def next_or_error(engine: Engine, name: str) -> Parameter:
+    """Look a parameter up."""
+    for parameter in engine.parameters:
+        if parameter.name == name:
+            return parameter
+    raise KeyError(f"{engine.name} has no parameter {name!r}; it has {', '.join(p.name for p in engine.parameters)}")
+
+
+def generators(seeds: Sequence[int], stream: int) -> list[np.random.Generator]:
+    """One generator per replicate, for one purpose (`stream`), so that draws of one purpose never shift another's."""
+    return [np.random.Generator(np.random.PCG64(np.random.SeedSequence((seed, stream)))) for seed in seeds]

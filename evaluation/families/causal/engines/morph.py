@@ -1,0 +1,142 @@
+"""Pattern formation: the Gray-Scott reaction-diffusion system on a torus (Pearson, 1993, Science 261, 189-192).
+
+Forward Euler with a five-point Laplacian, time step 1, single precision (the sums and products are exact IEEE 754 in
+either). Grid and diffusion are scaled down against Pearson's, so the claim is the phase structure (washout, spots,
+labyrinth), not his coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import ndimage
+
+from evaluation.families.causal.engines.base import Config, Engine, Metrics, Parameter, generators
+
+__all__ = ["ENGINE", "fields"]
+
+_SIDE = 48
+_STEPS = 2400
+_LEVEL = 0.2
+"""Concentration of V that counts as patterned: spots peak at .3 to .4, half of the area is below .024 (control)."""
+
+
+def fields(config: Config, seeds: Sequence[int], *, side: int = _SIDE, steps: int = _STEPS) -> np.ndarray:
+    """Final concentration of V, shape (replicates, side, side)."""
+    shape = (len(seeds), side + 2, side + 2)  # one ring around it holds the torus' other side
+    u, v = np.ones(shape, np.float32), np.zeros(shape, np.float32)
+    half = max(1, int(config["seed_size"]) // 2)
+    for row, rng in enumerate(generators(seeds, 0)):
+        for y, x in rng.integers(0, side, size=(int(config["seed_patches"]), 2)):
+            ys = np.arange(y - half, y + half + 1) % side + 1
+            xs = np.arange(x - half, x + half + 1) % side + 1
+            u[row, ys[:, None], xs], v[row, ys[:, None], xs] = 0.5, 0.25
+        inner = (row, slice(1, -1), slice(1, -1))
+        u[inner] += np.float32(config["roughness"]) * rng.random((side, side), dtype=np.float32)
+        v[inner] += np.float32(config["roughness"]) * rng.random((side, side), dtype=np.float32)
+    feed, kill = np.float32(config["feed"]), np.float32(config["feed"] + config["kill"])
+    du, dv = np.float32(config["diffusion_u"]), np.float32(config["diffusion_v"])
+    core = (slice(None), slice(1, -1), slice(1, -1))
+    around, reaction = np.empty_like(u[core]), np.empty_like(u[core])
+    spread_v = np.empty_like(u[core])
+    for _ in range(steps):
+        _wrap(u)
+        _wrap(v)
+        inner_u, inner_v = u[core], v[core]
+        np.multiply(inner_v, inner_v, out=reaction)
+        np.multiply(reaction, inner_u, out=reaction)
+        _laplacian(v, inner_v, spread_v)
+        _laplacian(u, inner_u, around)
+        np.multiply(around, du, out=around)
+        np.subtract(around, reaction, out=around)
+        np.add(around, feed, out=around)
+        np.multiply(spread_v, dv, out=spread_v)
+        np.add(spread_v, reaction, out=spread_v)
+        np.multiply(inner_u, feed, out=reaction)
+        np.subtract(around, reaction, out=around)
+        np.multiply(inner_v, kill, out=reaction)
+        np.subtract(spread_v, reaction, out=spread_v)
+        np.add(inner_u, around, out=inner_u)
+        np.add(inner_v, spread_v, out=inner_v)
+    return v[core]
+
+
+def _wrap(field: np.ndarray) -> None:
+    field[:, 0, :], field[:, -1, :] = field[:, -2, :], field[:, 1, :]
+    field[:, :, 0], field[:, :, -1] = field[:, :, -2], field[:, :, 1]
+
+
+def _laplacian(field: np.ndarray, inner: np.ndarray, out: np.ndarray) -> None:
+    np.add(field[:, :-2, 1:-1], field[:, 2:, 1:-1], out=out)
+    out += field[:, 1:-1, :-2]
+    out += field[:, 1:-1, 2:]
+    out -= inner
+    out -= inner
+    out -= inner
+    out -= inner
+
+
+def simulate(config: Config, seeds: Sequence[int]) -> Metrics:
+    """Simulate `len(seeds)` dishes.
+
+    Returns:
+        `blobs` (number of connected patterned regions on the torus), `coverage` (patterned share of the area), `mean_v`
+        (mean concentration of V), `elongation` (boundary places per patterned place).
+    """
+    final = fields(config, seeds)
+    patterned = final > _LEVEL
+    coverage = patterned.mean(axis=(1, 2))
+    edges = patterned ^ np.roll(patterned, 1, axis=1)
+    sides = patterned ^ np.roll(patterned, 1, axis=2)
+    boundary = edges.mean(axis=(1, 2)) + sides.mean(axis=(1, 2))
+    return {
+        "blobs": np.array([float(count_blobs(mask)) for mask in patterned]),
+        "coverage": coverage,
+        "mean_v": np.ascontiguousarray(final, np.float64).reshape(len(seeds), -1).mean(axis=1),
+        "elongation": boundary / np.maximum(coverage, 1e-9) * (coverage > 0),
+    }
+
+
+def count_blobs(mask: np.ndarray) -> int:
+    """Connected regions (four neighbours) of a mask on a torus."""
+    labels, count = ndimage.label(mask)
+    parent = list(range(count + 1))
+
+    def root(label: int) -> int:
+        while parent[label] != label:
+            label = parent[label]
+        return label
+
+    for first, second in ((labels[0], labels[-1]), (labels[:, 0], labels[:, -1])):
+        for one, other in zip(first.tolist(), second.tolist(), strict=True):
+            if one and other:
+                parent[root(one)] = root(other)
+    return sum(root(label) == label for label in range(1, count + 1))
+
+
+ENGINE = Engine(
+    name="morph",
+    version="1",
+    domain="Gray-Scott reaction-diffusion",
+    parameters=(
+        Parameter(name="feed", control=0.035, low=0.02, high=0.05, test_value=0.03, hidden=(0.027, 0.0348),
+                  meaning="feed rate of U"),
+        Parameter(name="kill", control=0.065, low=0.055, high=0.075, test_value=0.061, hidden=(0.0585, 0.0645),
+                  meaning="removal rate of V beyond the feed rate"),
+        Parameter(name="diffusion_u", control=0.16, low=0.08, high=0.24, test_value=0.12, hidden=(0.1, 0.157),
+                  meaning="diffusion of U"),
+        Parameter(name="diffusion_v", control=0.08, low=0.04, high=0.115, test_value=0.06, hidden=(0.045, 0.079),
+                  meaning="diffusion of V"),
+        Parameter(name="seed_patches", control=8, low=1, high=60, test_value=10, decoy=True, integer=True,
+                  meaning="number of squares of V at the start"),
+        Parameter(name="seed_size", control=6, low=2, high=24, test_value=7, decoy=True, integer=True,
+                  meaning="side of those squares"),
+        Parameter(name="roughness", control=0.01, low=0.0, high=0.05, test_value=0.02, decoy=True,
+                  meaning="amplitude of noise in the start"),
+    ),
+    metrics=("blobs", "coverage", "mean_v", "elongation"),
+    target="blobs",
+    interaction_target="blobs",
+    simulate=simulate,
+)  # fmt: skip

@@ -1,0 +1,217 @@
+"""Generate mystery worlds: draw a hidden change, verify it and its decoys, rate it, freeze it (petri-bench 3.2, 5).
+
+A draw is kept only when the driver tests significant on the target (at its hidden and at its curated value, in the same
+direction) and the decoys do not; at L3 the interaction must be real too. Everything follows from the seed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluation.families.causal.difficulty import rate
+from evaluation.families.causal.engines import ENGINES, Engine, Metrics
+from evaluation.families.causal.inference import ALPHA, holm, mann_whitney, relative_change, sign_flip
+from evaluation.families.causal.task import (
+    REPLICATES,
+    CausalTask,
+    HiddenWorld,
+    Magnitude,
+    Tier,
+    Verification,
+    replicate_seeds,
+)
+from pipeline.errors import ExpbenchError, FailureKind
+
+__all__ = ["generate", "magnitude_class", "to_json"]
+
+_SEEDS = 36
+"""Replicates per cell at generation: three times the bench's, so that subsamples differ (petri-bench 5)."""
+_ATTEMPTS = 400
+_MAGNITUDES: tuple[tuple[float, Magnitude], ...] = ((0.75, "large"), (0.35, "medium"), (0.10, "small"))
+
+
+def magnitude_class(change: float) -> Magnitude | None:
+    """Class of a relative change (petri-bench 3.2); None below 10 %."""
+    return next((name for least, name in _MAGNITUDES if abs(change) >= least), None)
+
+
+def generate(simulation: str, tier: Tier, seed: int) -> CausalTask:
+    """The task of this seed.
+
+    Raises:
+        ExpbenchError: `USAGE` (no such simulation), `INTERNAL` (no draw could be verified; seen for none of the seeds
+            tried).
+    """
+    if simulation not in ENGINES:
+        raise ExpbenchError(
+            FailureKind.USAGE,
+            f"simulation {simulation!r}",
+            "is not known",
+            consequence="No task was generated",
+            next_step=f"Choose one of {', '.join(ENGINES)}",
+        )
+    draws = _Draws(ENGINES[simulation], tier, seed)
+    for attempt in range(_ATTEMPTS):
+        task = draws.attempt(attempt)
+        if task is not None:
+            return task
+    raise ExpbenchError(
+        FailureKind.INTERNAL,
+        f"{simulation} {tier} seed {seed}",
+        f"none of {_ATTEMPTS} draws could be verified",
+        consequence="No task was generated",
+        next_step="Use another seed",
+    )
+
+
+def to_json(task: CausalTask) -> str:
+    """The frozen form: equal tasks give equal bytes."""
+    return task.model_dump_json(indent=2) + "\n"
+
+
+@dataclass
+class _Draws:
+    engine: Engine
+    tier: Tier
+    seed: int
+
+    def __post_init__(self) -> None:
+        self.seeds = replicate_seeds(self.seed, self.engine.name, _SEEDS)
+        self.target = self.engine.interaction_target if self.tier == "L3" else self.engine.target
+        self._cells: dict[tuple[tuple[str, float], ...], Metrics] = {}
+
+    def cell(self, **overrides: float) -> Metrics:
+        """Values of one configuration on the bench's replicates, simulated once."""
+        key = tuple(sorted(overrides.items()))
+        if key not in self._cells:
+            self._cells[key] = self.engine.run(overrides, self.seeds[:REPLICATES])
+        return self._cells[key]
+
+    def all_seeds(self, **overrides: float) -> Metrics:
+        """The same on all of generation's replicates; only what passed is worth that."""
+        rest = self.engine.run(overrides, self.seeds[REPLICATES:])
+        return {name: np.concatenate([values, rest[name]]) for name, values in self.cell(**overrides).items()}
+
+    def attempt(self, number: int) -> CausalTask | None:
+        """One draw; None when it cannot be verified."""
+        rng = np.random.Generator(
+            np.random.PCG64(
+                np.random.SeedSequence((self.seed, zlib.crc32(f"{self.engine.name} {self.tier}".encode()), number))
+            )
+        )
+        pool = [parameter for parameter in self.engine.parameters if parameter.hidden]
+        inert = [parameter.name for parameter in self.engine.parameters if parameter.decoy]
+        count = 2 if self.tier == "L3" else 1
+        chosen = [pool[int(index)] for index in rng.choice(len(pool), size=count, replace=False)]
+        drivers = []
+        for parameter in sorted(chosen, key=lambda one: one.name):
+            low, high = parameter.hidden or (0.0, 0.0)
+            value = low + (high - low) * float(rng.random())
+            drivers.append((parameter.name, float(round(value)) if parameter.integer else _digits(value, 4)))
+        decoys = [inert[int(index)] for index in rng.choice(len(inert), size=2, replace=False)]
+        candidates = [name for name, _ in drivers] + decoys
+        order = [candidates[int(index)] for index in rng.permutation(len(candidates))]
+        return self._verified(drivers, decoys, tuple(order))
+
+    def _verified(
+        self, drivers: list[tuple[str, float]], decoys: list[str], candidates: tuple[str, ...]
+    ) -> CausalTask | None:
+        control, hidden = self.cell(), self.cell(**dict(drivers))
+        if self._p(control, hidden) >= ALPHA:
+            return None
+        tests = {name: self.cell(**{name: self.engine.parameter(name).test_value}) for name in candidates}
+        decoy_p = [self._p(control, tests[name]) for name in decoys]
+        driver_p = [self._p(control, tests[name]) for name, _ in drivers]
+        if min(decoy_p) < ALPHA or max(driver_p) >= ALPHA:
+            return None
+        change = self._change(control, hidden)
+        if not np.isfinite(change):
+            return None
+        if self.tier == "L3":
+            world = self._interacting(drivers, tests)
+        else:
+            world = self._single(drivers, change, self._change(control, tests[drivers[0][0]]))
+        if world is None:
+            return None
+        sign, interaction_p = world
+        return CausalTask(
+            id=f"causal-{self.tier.lower()}-{self.engine.name}-{self.seed}",
+            tier=self.tier,
+            simulation=self.engine.name,
+            engine_version=self.engine.version,
+            seed=self.seed,
+            control=self.engine.control,
+            target=self.target,
+            candidates=candidates,
+            hidden=sign,
+            verification=Verification(
+                seeds=_SEEDS,
+                driver_p=tuple(_digits(p, 6) for p in driver_p),
+                decoy_p=tuple(_digits(p, 6) for p in decoy_p),
+                relative_change=_digits(change, 6),
+                interaction_p=None if interaction_p is None else _digits(interaction_p, 6),
+            ),
+            difficulty=rate(
+                self.all_seeds(),
+                [self.all_seeds(**{name: value}) for name, value in drivers],
+                [self.all_seeds(**{name: self.engine.parameter(name).test_value}) for name in decoys],
+                target=self.target,
+                replicates=REPLICATES,
+                seed=self.seed,
+            ),
+        )
+
+    def _single(
+        self, drivers: list[tuple[str, float]], change: float, test_change: float
+    ) -> tuple[HiddenWorld, float | None] | None:
+        magnitude = magnitude_class(change) if self.tier == "L2" else None
+        if change * test_change <= 0 or (self.tier == "L2" and magnitude is None):
+            return None
+        direction = "up" if change > 0 else "down"
+        return HiddenWorld.model_validate(
+            {"drivers": tuple(drivers), "direction": direction, "magnitude": magnitude}
+        ), None
+
+    def _interacting(
+        self, drivers: list[tuple[str, float]], tests: dict[str, Metrics]
+    ) -> tuple[HiddenWorld, float | None] | None:
+        names = [name for name, _ in drivers]
+        curated = {name: self.engine.parameter(name).test_value for name in names}
+        worst, signs = 0.0, set()
+        for values in (dict(drivers), curated):
+            both = self._bench(self.cell(**values))
+            alone = [self._bench(self.cell(**{name: values[name]})) for name in names]
+            contrast = both - alone[0] - alone[1] + self._bench(self.cell())
+            worst = max(worst, sign_flip(contrast, self.seed))
+            signs.add("positive" if contrast.mean() > 0 else "negative")
+        hidden_alone = [self._p(self.cell(), self.cell(**{name: value})) for name, value in drivers]
+        if worst >= ALPHA or len(signs) != 1 or max(hidden_alone) >= ALPHA:
+            return None
+        return HiddenWorld.model_validate({"drivers": tuple(drivers), "interaction": signs.pop()}), worst
+
+    def _bench(self, cell: Metrics) -> np.ndarray:
+        return cell[self.target]
+
+    def _p(self, control: Metrics, cell: Metrics) -> float:
+        """Holm-adjusted p of the target on the bench's replicates."""
+        names = sorted(control)
+        raw = [float(mann_whitney(control[name], cell[name])[1]) for name in names]
+        return float(holm(raw)[names.index(self.target)])
+
+    def _change(self, control: Metrics, cell: Metrics) -> float:
+        return relative_change(float(self._bench(control).mean()), float(self._bench(cell).mean()))
+
+
+def _digits(value: float, count: int) -> float:
+    return float(f"{value:.{count}g}")
+
+
+def frozen_set(tier: Tier, seeds: tuple[int, ...]) -> Iterator[CausalTask]:
+    """All simulations times these seeds."""
+    for simulation in ENGINES:
+        for seed in seeds:
+            yield generate(simulation, tier, seed)

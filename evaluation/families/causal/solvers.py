@@ -1,0 +1,107 @@
+"""Reference solvers that calibrate the scale of scores (petri-bench 7.1). All play through the same blind bench."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from evaluation.families.causal.bench import Bench, EpisodeLog, Statistics
+from evaluation.families.causal.generate import magnitude_class
+from evaluation.families.causal.task import CausalTask
+
+__all__ = ["SOLVERS", "adaptive", "ofat", "ofat_rand", "random_guess", "solve"]
+
+Solver = Callable[[Bench, int], None]
+
+
+def solve(task: CausalTask, solver: str, salt: int = 0) -> EpisodeLog:
+    """Play one episode with a reference solver.
+
+    Args:
+        task: the mystery world.
+        solver: name in `SOLVERS`.
+        salt: number of the repeat; only solvers that draw depend on it.
+
+    Raises:
+        KeyError: no such solver.
+    """
+    bench = Bench(task)
+    SOLVERS[solver](bench, salt)
+    return bench.log
+
+
+def random_guess(bench: Bench, salt: int) -> None:
+    """A seeded guess without any experiment: the chance floor."""
+    task, rng = bench.task, _rng(bench.task, salt, "random")
+    count = 2 if task.tier == "L3" else 1
+    chosen = tuple(task.candidates[int(index)] for index in rng.choice(len(task.candidates), count, replace=False))
+    up, size, positive = rng.random() < 0.5, int(rng.integers(3)), rng.random() < 0.5
+    if task.tier == "L3":
+        bench.submit(chosen, interaction="positive" if positive else "negative")
+    elif task.tier == "L2":
+        sizes: Final = ("small", "medium", "large")
+        bench.submit(chosen, direction="up" if up else "down", magnitude=sizes[size])
+    else:
+        bench.submit(chosen, direction="up" if up else "down")
+
+
+def ofat(bench: Bench, salt: int) -> None:
+    """One factor at a time with the curated test values; a full 2x2 factorial at L3."""
+    _sweep(bench, {name: bench.engine.parameter(name).test_value for name in bench.task.candidates}, early=False)
+
+
+def adaptive(bench: Bench, salt: int) -> None:
+    """`ofat` that stops at the first significant candidate."""
+    _sweep(bench, {name: bench.engine.parameter(name).test_value for name in bench.task.candidates}, early=True)
+
+
+def ofat_rand(bench: Bench, salt: int) -> None:
+    """`ofat` with test values drawn from each parameter's legal range: the ablation of knowing informative values."""
+    rng, values = _rng(bench.task, salt, "ofat-rand"), {}
+    for name in sorted(bench.task.candidates):
+        parameter = bench.engine.parameter(name)
+        values[name] = parameter.low + (parameter.high - parameter.low) * float(rng.random())
+    _sweep(bench, values, early=False)
+
+
+def _sweep(bench: Bench, values: Mapping[str, float], *, early: bool) -> None:
+    task = bench.task
+    wanted = 2 if task.tier == "L3" else 1
+    seen: dict[str, Statistics] = {}
+    for name in task.candidates:
+        seen[name] = bench.experiment({}, {name: values[name]})
+        if early and sum(result.significant for result in seen.values()) == wanted:
+            break
+    order = list(seen)
+    ranked = sorted(order, key=lambda name: (seen[name].p_adjusted, -abs(seen[name].cliffs_delta), order.index(name)))
+    chosen = tuple(ranked[:wanted])
+    if task.tier == "L3":
+        both = bench.experiment({}, {name: values[name] for name in chosen})
+        alone = sum(seen[name].mean_b for name in chosen)
+        contrast = both.mean_b - alone + both.mean_a
+        bench.submit(chosen, interaction="positive" if contrast > 0 else "negative")
+        return
+    up = seen[chosen[0]].cliffs_delta > 0
+    if task.tier == "L1":
+        bench.submit(chosen, direction="up" if up else "down")
+        return
+    hidden = bench.probe({})
+    change = hidden.relative_change
+    magnitude = "large" if change is None else magnitude_class(change) or "small"
+    bench.submit(chosen, direction="up" if hidden.mean_b > hidden.mean_a else "down", magnitude=magnitude)
+
+
+def _rng(task: CausalTask, salt: int, name: str) -> np.random.Generator:
+    sequence = np.random.SeedSequence((zlib.crc32(f"{task.id} {name}".encode()), salt))
+    return np.random.Generator(np.random.PCG64(sequence))
+
+
+SOLVERS: Final[dict[str, Solver]] = {
+    "random": random_guess,
+    "ofat": ofat,
+    "adaptive": adaptive,
+    "ofat-rand": ofat_rand,
+}
