@@ -1,0 +1,197 @@
+"""Commands of the causal family: generate tasks, check the simulations, play episodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from flows.commands.shared import Json, print_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evaluation.families.causal.bench import EpisodeLog
+    from evaluation.families.causal.task import CausalTask
+    from pipeline.llm import ModelClient
+
+__all__ = ["app"]
+
+app = typer.Typer()
+generate_app = typer.Typer(help="Generate tasks from seeds.", no_args_is_help=True)
+app.add_typer(generate_app, name="generate")
+
+
+@generate_app.command(
+    "causal",
+    epilog="Examples:\n\n  expbench generate causal --tier L2 --seeds 101,202 --out tasks\n\n"
+    "  expbench generate causal --tier L1 --simulation market --seeds 7 --json\n\n"
+    "  expbench generate causal --check tasks",
+)
+def generate_causal(
+    tier: Annotated[Literal["L1", "L2", "L3"], typer.Option(help="Difficulty tier.")] = "L1",
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "101,202",
+    simulation: Annotated[list[str] | None, typer.Option(help="Only these simulations; default: all five.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory to write the frozen tasks to.")] = Path("causal-tasks"),
+    check: Annotated[
+        Path | None, typer.Option(help="Regenerate the frozen tasks of this directory; exit 1 if a byte differs.")
+    ] = None,
+    json_output: Json = False,
+) -> None:
+    """Seeded mystery worlds with verified drivers and inert decoys; equal seeds give equal bytes."""
+    from evaluation.families.causal.engines import ENGINES
+    from evaluation.families.causal.generate import generate
+    from evaluation.families.causal.store import write_tasks
+    from flows.progress import TerminalReporter
+
+    if check is not None:
+        _check_frozen(check, json_output)
+        return
+    wanted = [(name, seed) for name in simulation or list(ENGINES) for seed in _numbers(seeds)]
+    tasks = []
+    with TerminalReporter() as reporter:
+        reporter.start("generate", len(wanted))
+        for name, seed in wanted:
+            tasks.append(generate(name, tier, seed))
+            write_tasks(tasks[-1:], out)
+            reporter.step("generate", tasks[-1].id)
+        reporter.end("generate", f"{len(tasks)} tasks in {out}")
+    rows = [{"task": task.id, "target": task.target, **task.difficulty.model_dump()} for task in tasks]
+    if json_output:
+        print_value(rows, True)
+        return
+    _table(rows)
+    Console().print(f"\nPlay   expbench solve {out} --solver ofat --out run", soft_wrap=True)
+
+
+def _check_frozen(directory: Path, json_output: bool) -> None:
+    from evaluation.families.causal.generate import generate, to_json
+    from evaluation.families.causal.store import load_tasks
+    from flows.progress import TerminalReporter
+
+    tasks, problems = load_tasks(directory)
+    differing = [problem.where for problem in problems]
+    with TerminalReporter() as reporter:
+        reporter.start("regenerate", len(tasks))
+        for task in tasks:
+            if to_json(generate(task.simulation, task.tier, task.seed)) != to_json(task):
+                differing.append(task.id)
+            reporter.step("regenerate", task.id)
+        reporter.end("regenerate", f"{len(tasks)} tasks, {len(differing)} differ")
+    print_value({"tasks": len(tasks), "differing": differing}, json_output)
+    if differing:
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog="Examples:\n\n  expbench solve tasks --solver ofat --out run\n\n"
+    "  expbench solve tasks --solver model --model gpt-5-mini --repeats 3 --max-usd 2 --out run\n\n"
+    "Episodes that are in --out already are kept, so the same command goes on where it stopped."
+)
+def solve(
+    tasks: Annotated[Path, typer.Argument(help="Frozen tasks of the causal family.", metavar="TASKS")],
+    solver: Annotated[
+        Literal["random", "ofat", "adaptive", "ofat-rand", "model"],
+        typer.Option(help="A reference solver, or `model`: a language model in the standard agent loop."),
+    ] = "ofat",
+    model: Annotated[str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 1,
+    max_usd: Annotated[float | None, typer.Option(min=0, help="Money that a model may cost altogether.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory of the run.")] = Path("causal-run"),
+    json_output: Json = False,
+) -> None:
+    """Play the causal tasks on the blind bench, score and audit every episode."""
+    from evaluation.families.causal.store import load_tasks
+    from evaluation.families.causal.sweep import sweep, table
+    from flows.progress import TerminalReporter
+
+    loaded, problems = load_tasks(tasks)
+    play, client = _player(solver, model, max_usd, out)
+    try:
+        with TerminalReporter() as reporter:
+            for problem in problems:
+                reporter.warn(f"{problem.where}: {problem.message}")
+            episodes = sweep(
+                loaded, play, out, solver=solver, repeats=repeats, reporter=reporter,
+                model=client.config.model if client else None,
+            )  # fmt: skip
+    finally:
+        if client is not None:
+            client.close()
+    rows = table(episodes)
+    if json_output:
+        print_value([row.model_dump(mode="json") for row in rows], True)
+        return
+    shown = [row.model_dump(exclude={"by_tier", "model"}) | dict(row.by_tier) for row in rows]
+    _table(shown)
+
+
+@app.command(epilog="Example:\n\n  expbench simulations --check")
+def simulations(
+    check: Annotated[bool, typer.Option("--check", help="Run the literature checks; exit 1 if one fails.")] = False,
+    json_output: Json = False,
+) -> None:
+    """The simulations of the causal family, or what they show of their literatures."""
+    from evaluation.families.causal.engines import ENGINES
+    from evaluation.families.causal.validation import validate
+
+    if not check:
+        rows = [
+            {
+                "simulation": engine.name,
+                "domain": engine.domain,
+                "target": engine.target,
+                "parameters": ", ".join(parameter.name for parameter in engine.parameters),
+            }
+            for engine in ENGINES.values()
+        ]
+        print_value(rows, True) if json_output else _table(rows)
+        return
+    checks = validate()
+    if json_output:
+        print_value([item.model_dump(mode="json") for item in checks], True)
+    else:
+        columns = {"simulation", "name", "reference", "measured", "expected", "passed"}
+        _table([item.model_dump(include=columns) for item in checks])
+    if not all(item.passed for item in checks):
+        raise typer.Exit(1)
+
+
+def _player(
+    solver: str, model: str | None, max_usd: float | None, run: Path
+) -> tuple[Callable[[CausalTask, int], EpisodeLog], ModelClient | None]:
+    if solver != "model":
+        from evaluation.families.causal.solvers import solve as play
+
+        return (lambda task, repeat: play(task, solver, repeat)), None
+    from decimal import Decimal
+
+    from evaluation.families.causal.model_solver import solve_with_model
+    from pipeline.llm import Budget, BudgetLimits, CallLedger, ModelClient, model_config_from_environment
+
+    client = ModelClient(
+        model_config_from_environment(model),
+        ledger=CallLedger(run / "calls.jsonl"),
+        budget=Budget(limits=BudgetLimits(usd=Decimal(str(max_usd)))) if max_usd is not None else None,
+    )
+    return (lambda task, repeat: solve_with_model(task, client, repeat=repeat)), client
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no list of whole numbers") from error
+
+
+def _table(rows: Sequence[Mapping[str, object]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in rows[0] if rows else ():
+        table.add_column(str(name).replace("_", " "), overflow="fold")
+    for row in rows:
+        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
+    Console().print(table)
