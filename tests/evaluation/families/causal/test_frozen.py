@@ -1,0 +1,48 @@
+"""The frozen sets: they regenerate byte for byte, and the reference solvers keep their scores on them."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaluation.families.causal.generate import generate, to_json
+from evaluation.families.causal.scoring import score
+from evaluation.families.causal.solvers import solve
+from evaluation.families.causal.store import load_tasks
+
+FROZEN = Path(__file__).parents[4] / "datasets" / "causal"
+TASKS, PROBLEMS = load_tasks(FROZEN)
+
+
+def test_thirty_tasks_are_frozen_two_for_each_simulation_and_tier() -> None:
+    assert PROBLEMS == []
+    assert set(Counter((task.simulation, task.tier) for task in TASKS).values()) == {2}
+    assert len(TASKS) == 30
+
+
+@pytest.mark.parametrize("task", [t for t in TASKS if t.simulation in {"market", "origin"}], ids=lambda task: task.id)
+def test_fast_frozen_tasks_regenerate_byte_for_byte(task) -> None:
+    assert to_json(generate(task.simulation, task.tier, task.seed)) == to_json(task)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "task", [t for t in TASKS if t.simulation not in {"market", "origin"}], ids=lambda task: task.id
+)
+def test_other_frozen_tasks_regenerate_byte_for_byte(task) -> None:
+    assert to_json(generate(task.simulation, task.tier, task.seed)) == to_json(task)
+
+
+@pytest.mark.slow
+def test_reference_solvers_keep_their_scores() -> None:
+    points = {"L1": 92.5, "L2": 92.5, "L3": 87.5}
+    guesses = []
+    for task in TASKS:
+        swept = score(task, solve(task, "ofat"))
+        assert (swept.total, swept.solved) == (points[task.tier], True), task.id
+        early = score(task, solve(task, "adaptive"))
+        assert early.solved
+        assert early.total >= swept.total
+        guesses += [score(task, solve(task, "random", salt)).total for salt in range(10)]
+    assert 14 < np.mean(guesses) < 24, "the chance floor"
