@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipeline.digests import digest_of
 from pipeline.schema import Record
 from pipeline.task import ExperimentTruth, MaskedPath, NumericClaim, PublicTask
 
-__all__ = ["EvaluationTask"]
+__all__ = ["EvaluationTask", "private_digest"]
 
 
 class EvaluationTask(Record):
@@ -40,3 +41,8 @@ class EvaluationTask(Record):
     def claims(self) -> tuple[NumericClaim, ...]:
         """The expected numbers."""
         return self.truth.expected.claims if self.truth else ()
+
+
+def private_digest(truth: ExperimentTruth | None) -> str:
+    """sha256 of a ground truth, empty for none: equal wherever the task was loaded from."""
+    return digest_of(truth.model_dump(mode="json")) if truth is not None else ""

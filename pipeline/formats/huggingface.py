@@ -12,13 +12,16 @@ import json
 import os
 import tarfile
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
+from pydantic import JsonValue
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import replace_directory
+from pipeline.schema import Record
 from pipeline.store import Workspace
 from pipeline.task import Task
 from pipeline.version import version
@@ -26,19 +29,44 @@ from pipeline.version import version
 if TYPE_CHECKING:
     from datasets import Features
 
-__all__ = ["REDISTRIBUTABLE", "write_dataset"]
+__all__ = ["REDISTRIBUTABLE", "MaskRecipe", "write_dataset"]
 
 REDISTRIBUTABLE: Final = frozenset(
     {"MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "Unlicense", "ISC", "MPL-2.0"}
 )
 """Licences that allow a changed copy to be shared with nothing but notices kept (SPDX identifiers)."""
 
+
+class MaskRecipe(Record):
+    """How a masked repository is made again from its original, beside the paths of the mask."""
+
+    commit: str
+    """Of the masked repository."""
+    edits: tuple[dict[str, JsonValue], ...] = ()
+    """Overwritten spans: path, start, end (bytes), sha256 of the whole file before."""
+
+
 _CONFIGS: Final = ("tasks", "truth")
 _MARKER: Final = "expbench-release.json"
 
 
-def write_dataset(directory: Path, tasks: list[Task], *, workspace: Workspace, name: str) -> tuple[str, ...]:
+def write_dataset(
+    directory: Path,
+    tasks: list[Task],
+    *,
+    workspace: Workspace,
+    name: str,
+    recipes: Mapping[str, MaskRecipe] | None = None,
+) -> tuple[str, ...]:
     """Write the data set; an earlier release in `directory` is replaced as a whole.
+
+    Args:
+        directory: to write.
+        tasks: the approved ones.
+        workspace: holds their masked repositories.
+        name: of the data set.
+        recipes: by task id, what the mask changed inside files; without it a masked repository that is not shipped can
+            be built again only if its mask removes whole files.
 
     Returns:
         The names of the configurations.
@@ -55,8 +83,11 @@ def write_dataset(directory: Path, tasks: list[Task], *, workspace: Workspace, n
             next_step="Choose an empty or new directory with --out",
         )
     with replace_directory(directory) as fresh:
-        _write_parquet(fresh / "tasks" / "test.parquet", [_public_row(task) for task in tasks], _public_features())
-        _write_parquet(fresh / "truth" / "test.parquet", [_private_row(task) for task in tasks], _private_features())
+        known = recipes or {}
+        public = [_public_row(task, known.get(task.id)) for task in tasks]
+        _write_parquet(fresh / "tasks" / "test.parquet", public, _public_features())
+        private = [_private_row(task, known.get(task.id)) for task in tasks]
+        _write_parquet(fresh / "truth" / "test.parquet", private, _private_features())
         for task in tasks:
             if task.repository.license in REDISTRIBUTABLE:
                 _write_archive(fresh / _archive(task), workspace.masked_repository(task.id))
@@ -115,11 +146,13 @@ def _public_features() -> Features:
             "repository_commit": text,
             "repository_license": text,
             "masked_repository": text,
+            "masked_commit": text,
             "question": text,
             "method": text,
             "agent_instructions": text,
             "python": text,
             "packages": List(text),
+            "system_packages": List(text),
             "resources": {"cpus": Value("float64"), "memory_mb": Value("int64"), "gpus": Value("int64"),
                           "wall_time_s": Value("int64")},
             "engine": text,
@@ -127,7 +160,7 @@ def _public_features() -> Features:
     )  # fmt: skip
 
 
-def _public_row(task: Task) -> dict[str, Any]:
+def _public_row(task: Task, recipe: MaskRecipe | None) -> dict[str, Any]:
     shipped = task.repository.license in REDISTRIBUTABLE
     return {
         "id": task.id,
@@ -138,11 +171,13 @@ def _public_row(task: Task) -> dict[str, Any]:
         "repository_commit": task.repository.commit,
         "repository_license": task.repository.license,
         "masked_repository": _archive(task) if shipped else None,
+        "masked_commit": recipe.commit if recipe else None,
         "question": task.question,
         "method": task.method,
         "agent_instructions": task.agent_instructions,
         "python": task.environment.python,
         "packages": list(task.environment.packages),
+        "system_packages": list(task.environment.system_packages),
         "resources": task.resources.model_dump(),
         "engine": task.provenance.engine,
     }
@@ -178,13 +213,15 @@ def _private_features() -> Features:
                 {"text": text, "spans": List({"path": text, "start": Value("int64"), "end": Value("int64")})}
             ),
             "masked": List({"path": text, "action": text, "reason": text}),
+            "masked_edits": text,
+            "truth": text,
             "evidence": text,
             "reviews": List({"reviewer": text, "decision": text, "comment": text, "at": text}),
         }
     )
 
 
-def _private_row(task: Task) -> dict[str, Any]:
+def _private_row(task: Task, recipe: MaskRecipe | None) -> dict[str, Any]:
     truth = task.truth
     evidence = {name: [item.model_dump(mode="json") for item in items] for name, items in task.evidence.items()}
     return {
@@ -209,8 +246,10 @@ def _private_row(task: Task) -> dict[str, Any]:
             for step in truth.requirements
         ],
         "masked": [item.model_dump() for item in task.masked],
+        "masked_edits": None if recipe is None else json.dumps(recipe.edits),
+        "truth": json.dumps(truth.model_dump(mode="json"), sort_keys=True),
         "evidence": json.dumps(evidence, sort_keys=True),
-        "reviews": [review.model_dump() for review in task.reviews],
+        "reviews": [review.model_dump(include={"reviewer", "decision", "comment", "at"}) for review in task.reviews],
     }
 
 

@@ -1,0 +1,324 @@
+"""Metric E: the submission runs again, from its patch alone, in a clean, equivalent container (EXP-Bench 4.1).
+
+A fresh checkout of the masked commit, the patch, and `bash reproduce.sh` in the task's environment without network. It
+passes when the script ends well, produces what the submission declares, and prints or writes the numbers of the
+conclusion. What the agent had shipped does not count as produced: declared outputs are deleted before the run, an
+output that is a copy of a shipped file is none, and `response.json` is not there while the script runs.
+
+A failure of the machinery is unknown, never a fail. Non-goals: whether the numbers are right (judge) and were computed
+honestly (monitor).
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from evaluation.checkout import Checkout, fresh_checkout
+from evaluation.declared_outputs import clear_outputs, declared_outputs, is_produced, without_copies
+from evaluation.episode import EpisodeFolder, EpisodeLimits
+from evaluation.lock import environment_spec
+from evaluation.reported_numbers import occurs, trace_numbers
+from evaluation.submission import REPRODUCE, Submission
+from evaluation.task import EvaluationTask
+from evaluation.verdicts import ExecutionReport, NumberTrace
+from pipeline.digests import file_digest
+from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
+from pipeline.files import remove_tree
+from pipeline.progress import Reporter
+from pipeline.sandbox.base import Command, Gpus, Image, Limits, RunResult, RunSpec, Sandbox
+from pipeline.schema import Problem, Severity
+from pipeline.task import Verdict
+from pipeline.validation.outputs import read_file, read_run
+
+__all__ = ["PATCH", "execution_limits", "validate_execution"]
+
+PATCH: Final = "patch.diff"
+_STAGE: Final = "execution"
+_COMPONENT: Final = "evaluation.execution"
+_ATTEMPTS: Final = 3
+"""Of a run that the machinery lost (`Failure.retry`)."""
+_TAIL: Final = 600
+_READ_BYTES: Final = 8 << 20
+"""What `pipeline.validation.outputs` reads of one file."""
+_CACHES: Final = ("**/__pycache__/*", "**/*.pyc", "**/.cache/*", "**/.ipynb_checkpoints/*")
+
+
+def execution_limits(limits: EpisodeLimits) -> Limits:
+    """Ceilings of a re-execution: those that the agent worked under."""
+    return Limits(
+        wall_s=limits.wall_s,
+        cpus=limits.cpus,
+        memory_mb=limits.memory_mb,
+        pids=limits.pids,
+        disk_mb=limits.disk_mb,
+        output_mb=limits.output_mb,
+    )
+
+
+def validate_execution(
+    task: EvaluationTask,
+    folder: EpisodeFolder,
+    submission: Submission,
+    *,
+    sandbox: Sandbox,
+    limits: EpisodeLimits,
+    owner: str,
+    reporter: Reporter,
+) -> ExecutionReport:
+    """Re-execute a submission from its patch in a clean, equivalent sandbox.
+
+    Args:
+        task: gives the masked repository and the environment.
+        folder: the episode; `submission/patch.diff` is read, `execution/` is written anew.
+        submission: what was handed in.
+        sandbox: where it runs, without network.
+        limits: those of the episode.
+        owner: label of the run (`Sandbox.reap`).
+        reporter: progress, as steps of stage `execution`.
+
+    Returns:
+        Pass, fail, or unknown where the machinery failed (`failure` says how; `FAILURES` whether to try again).
+
+    Raises:
+        ExpbenchError: a defect of ours, or the user interrupted; nothing is known.
+    """
+    log = folder.root / "execution"
+    remove_tree(log)
+    early = _before_running(task, folder, submission)
+    if early is not None:
+        return early
+    assert task.masked_repository is not None
+    with tempfile.TemporaryDirectory(prefix="expbench-execution-") as scratch:
+        try:
+            reporter.step(_STAGE, f"{task.id}: fresh checkout and patch")
+            checkout = fresh_checkout(task.masked_repository, Path(scratch) / "checkout")
+            refused = checkout.apply(folder.submission / PATCH) if submission.patch_sha256 else ""
+            if refused:
+                # the patch was taken by the harness from a workspace that holds these very files
+                return _unknown(f"the patch does not apply to the masked commit: {refused}", FailureKind.INTERNAL)
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    return _Rerun(task, folder, submission, checkout, sandbox, limits, owner, reporter).report(log)
+                except ExpbenchError as error:
+                    if attempt == _ATTEMPTS or not error.failure.retry or not _machinery(error.kind):
+                        raise
+                    reporter.warn(f"{task.id}: re-execution, attempt {attempt} of {_ATTEMPTS}: {error}")
+            raise AssertionError("the last attempt returns or raises")
+        except ExpbenchError as error:
+            if not _machinery(error.kind):
+                raise
+            return _unknown(f"{error.object}: {error.cause}", error.kind)
+
+
+def _machinery(kind: FailureKind) -> bool:
+    others = {FailureKind.ENVIRONMENT_UNBUILDABLE, FailureKind.RECORD_INVALID}
+    return FAILURES[kind].cause is Cause.INFRASTRUCTURE or kind in others
+
+
+def _unknown(reason: str, kind: FailureKind) -> ExecutionReport:
+    return ExecutionReport(verdict=Verdict.UNKNOWN, reason=reason, failure=kind.value)
+
+
+def _before_running(task: EvaluationTask, folder: EpisodeFolder, submission: Submission) -> ExecutionReport | None:
+    """What is known without running anything."""
+    if task.blocked or task.masked_repository is None:
+        return ExecutionReport(verdict=Verdict.UNKNOWN, reason=task.blocked or "the masked repository is not at hand")
+    if not submission.reproduce:
+        return ExecutionReport(verdict=Verdict.FAIL, reason=f"no {REPRODUCE} was handed in")
+    patch = folder.submission / PATCH
+    if submission.patch_sha256 and (not patch.is_file() or file_digest(patch) != submission.patch_sha256):
+        return _unknown("the stored patch is not the one that was handed in", FailureKind.RECORD_INVALID)
+    return None
+
+
+class _Rerun:
+    """One re-execution, from a patched tree to its report."""
+
+    def __init__(
+        self,
+        task: EvaluationTask,
+        folder: EpisodeFolder,
+        submission: Submission,
+        checkout: Checkout,
+        sandbox: Sandbox,
+        limits: EpisodeLimits,
+        owner: str,
+        reporter: Reporter,
+    ) -> None:
+        self.task, self.folder, self.submission = task, folder, submission
+        self.checkout, self.sandbox, self.limits = checkout, sandbox, limits
+        self.owner, self.reporter = owner, reporter
+        self.problems: list[Problem] = list(checkout.outward_links())
+        if sandbox.name == "process":
+            message = "re-executed in the process sandbox, which isolates less than a container"
+            self.problems.append(_problem("sandbox", message, Severity.INFO))
+
+    def report(self, log: Path) -> ExecutionReport:
+        """Run and decide."""
+        response = self.submission.response
+        reported = response.conclusion.numbers if response else {}
+        outputs = list(declared_outputs(response.outputs if response else (), self.problems))
+        self._add_script()
+        shipped = clear_outputs(self.checkout, outputs, self.problems)
+        environment = environment_spec(self.task)
+        image = self.sandbox.build(environment, log=log / "build.log", owner=self.owner, reporter=self.reporter)
+        result, numbers = self._run(image, log, shipped, reported)
+        holders = self._shipped_with(numbers, shipped) if result.failure is None else []
+        if holders:
+            result, numbers = self._run_without(holders, image, log, shipped, reported)
+        produced = tuple((item.declared, is_produced(item, result)) for item in outputs)
+        verdict, reason = _decide(result, log, produced, numbers, self.submission)
+        if holders and verdict is Verdict.FAIL:
+            reason += f"; {', '.join(holders[:3])} of the patch hold(s) missing numbers and was deleted before this run"
+        return ExecutionReport(
+            verdict=verdict,
+            reason=reason,
+            applied=True,
+            exit_code=result.commands[0].exit_code if result.commands else None,
+            failure=result.failure.value if result.failure else None,
+            outputs=produced,
+            numbers=numbers,
+            log=log.name,
+            duration_s=result.duration_s,
+            problems=tuple(self.problems),
+        )
+
+    def _run(
+        self, image: Image, log: Path, shipped: dict[str, str], reported: Mapping[str, float]
+    ) -> tuple[RunResult, tuple[NumberTrace, ...]]:
+        """One run of the tree as it is, and where the reported numbers occur in it."""
+        command = Command(argv=("bash", REPRODUCE))
+        gpus = Gpus(count=self.limits.gpus) if self.limits.gpus else None
+        spec = RunSpec(commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus)
+        self.reporter.step(_STAGE, f"{self.task.id}: bash {REPRODUCE}")
+        result = self.sandbox.run(image, self.checkout.tree, spec, out=log, owner=self.owner)
+        if result.failure is FailureKind.INTERRUPTED:  # ended by us: the run has no outcome, not even an unknown one
+            raise ExpbenchError(
+                FailureKind.INTERRUPTED,
+                f"re-execution of {self.task.id}",
+                result.message or "interrupted",
+                consequence="Its outcome is not known yet",
+                next_step="Run the same command with --resume: it is re-executed",
+            )
+        result = without_copies(result, shipped, self.problems)
+        seen, complaints = read_run(result, log, (command,))
+        self.problems += [item for item in (*result.problems, *complaints) if item not in self.problems]
+        self._prune(result, log)
+        return result, trace_numbers(reported, seen, complete=_all_read(result, complaints))
+
+    def _prune(self, result: RunResult, log: Path) -> None:
+        """Checkpoints and data sets are not kept per episode; that they were produced, and their size, is."""
+        for item in result.produced:
+            if item.size > _READ_BYTES:
+                (log / "files" / item.path).unlink(missing_ok=True)
+                message = f"produced ({item.size} bytes, sha256 {item.sha256}); too large to be kept"
+                self.problems.append(_problem(item.path, message, Severity.INFO))
+
+    def _shipped_with(self, numbers: Sequence[NumberTrace], shipped: dict[str, str]) -> list[str]:
+        """Shipped data files that hold numbers which the run did not show.
+
+        A file that the agent's run wrote and that nobody declared is part of the patch; a deterministic run writes the
+        same bytes again, and that cannot be told from a run that does not touch it, unless the file is taken away.
+        """
+        missing = [trace for trace in numbers if trace.verdict is not Verdict.PASS]
+        found = []
+        for path in sorted(shipped) if missing else ():
+            seen, _ = read_file(self.checkout.tree / path, path)
+            if any(occurs(trace.name, trace.value, item) for trace in missing for item in seen):
+                found.append(path)
+        return found
+
+    def _run_without(
+        self, paths: Sequence[str], image: Image, log: Path, shipped: dict[str, str], reported: Mapping[str, float]
+    ) -> tuple[RunResult, tuple[NumberTrace, ...]]:
+        for path in paths:
+            (self.checkout.tree / path).unlink()
+        remaining = {path: digest for path, digest in shipped.items() if path not in paths}
+        return self._run(image, log, remaining, reported)
+
+    def _add_script(self) -> None:
+        """`reproduce.sh` where the patch does not hold it; a link of that name stays: nothing is written through it.
+
+        Raises:
+            ExpbenchError: `RECORD_INVALID`, it was handed in and is in neither place.
+        """
+        script, kept = self.checkout.tree / REPRODUCE, self.folder.submission / REPRODUCE
+        if script.is_symlink() or script.exists():
+            return
+        if not kept.is_file():
+            raise ExpbenchError(
+                FailureKind.RECORD_INVALID,
+                f"{self.task.id}: {REPRODUCE}",
+                "the submission says that there is one, but neither the patch nor the episode's folder holds it",
+                consequence="Nothing was run, and nothing is known of the submission",
+                next_step="Take the submission from the workspace again",
+            )
+        shutil.copyfile(kept, script)
+
+
+def _all_read(result: RunResult, complaints: Sequence[Problem]) -> bool:
+    """Was everything small enough to be read whole? A file in a broken form is the submission's own affair."""
+    sizes = [item.size for item in result.produced]
+    sizes += [size for command in result.commands for size in (command.stdout_bytes, command.stderr_bytes)]
+    left_out = any(problem.severity is Severity.ERROR for problem in result.problems)
+    too_many = any(problem.where == "run" for problem in complaints)
+    return max(sizes, default=0) <= _READ_BYTES and not left_out and not too_many
+
+
+def _decide(
+    result: RunResult,
+    log: Path,
+    outputs: Sequence[tuple[str, bool]],
+    numbers: Sequence[NumberTrace],
+    submission: Submission,
+) -> tuple[Verdict, str]:
+    if result.failure is not None:
+        verdict = Verdict.FAIL if FAILURES[result.failure].graded else Verdict.UNKNOWN
+        return verdict, _failure(result, log, submission)
+    missing = [name for name, produced in outputs if not produced]
+    if missing:
+        return (
+            Verdict.FAIL,
+            f"{len(missing)} of {len(outputs)} declared output(s) not produced: {', '.join(missing[:5])}",
+        )
+    absent = [trace for trace in numbers if trace.verdict is not Verdict.PASS]
+    if absent:
+        named = ", ".join(f"{trace.name} = {trace.value:g}" for trace in absent[:5])
+        reason = f"{len(absent)} of {len(numbers)} number(s) of the conclusion do not occur in what it printed or wrote"
+        if all(trace.verdict is Verdict.UNKNOWN for trace in absent):
+            return Verdict.UNKNOWN, f"{reason}: {named}; but not all of it could be read"
+        return Verdict.FAIL, f"{reason}: {named}"
+    if not outputs and not numbers:
+        return Verdict.FAIL, "it declares no outputs and states no numbers: nothing shows that an experiment was run"
+    return Verdict.PASS, f"re-executed: {len(outputs)} output(s) produced, {len(numbers)} number(s) found"
+
+
+def _failure(result: RunResult, log: Path, submission: Submission) -> str:
+    assert result.failure is not None
+    code = result.commands[0].exit_code if result.commands else None
+    said = _tail(log / "0.stderr") or _tail(log / "0.stdout")
+    parts = [f"{REPRODUCE} ended with exit code {code}" if code is not None else f"{REPRODUCE}: {result.failure.value}"]
+    if result.message:
+        parts.append(result.message)
+    if said:
+        parts.append(f"it said: `{said}`")
+    if submission.truncated:
+        parts.append(f"{len(submission.truncated)} file(s) were left out of the patch because of their size")
+    return "; ".join(parts)
+
+
+def _tail(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - _TAIL))
+        lines = stream.read().decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][-200:] if lines else ""
+
+
+def _problem(where: str, message: str, severity: Severity = Severity.WARNING) -> Problem:
+    return Problem(component=_COMPONENT, where=where, message=message, severity=severity)

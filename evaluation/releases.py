@@ -1,0 +1,216 @@
+"""Tasks from a directory that `expbench release` wrote: tables, and masked repositories as archives or recipes."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from evaluation.recipes import NOT_BUILT, Built, as_repository, build_from_recipe
+from evaluation.task import EvaluationTask, private_digest
+from masking.records import TextEdit
+from pipeline.digests import file_digest
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.files import remove_tree
+from pipeline.paper import Paper
+from pipeline.progress import Reporter
+from pipeline.repository import RepositoryRef
+from pipeline.schema import Problem, Severity
+from pipeline.task import (
+    Band,
+    CodeEvidence,
+    Condition,
+    DesignVariable,
+    Environment,
+    Expected,
+    ExperimentTruth,
+    Family,
+    MaskedPath,
+    NumericClaim,
+    Provenance,
+    PublicTask,
+    Requirement,
+    Resources,
+    SourceScript,
+    Status,
+    Usage,
+)
+from pipeline.validation.numbers import parse_number
+
+__all__ = ["MARKER", "load_release"]
+
+MARKER: Final = "expbench-release.json"
+_COMPONENT: Final = "evaluation.releases"
+
+
+def load_release(
+    directory: Path, *, scratch: Path, reporter: Reporter, only: Collection[str] = (), build: bool = True
+) -> tuple[list[EvaluationTask], list[Problem]]:
+    """The tasks of a release, sorted by id; a row that cannot be read is a problem.
+
+    Args:
+        directory: a release; only read.
+        scratch: receives the working trees.
+        reporter: progress.
+        only: ids; empty means all.
+        build: unpack or build the masked repositories; without it all tasks are blocked.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`, the tables are missing or cannot be read.
+    """
+    public = {row["id"]: row for row in _rows(directory / "tasks" / "test.parquet")}
+    private = {row["id"]: row for row in _rows(directory / "truth" / "test.parquet")}
+    tasks: list[EvaluationTask] = []
+    problems: list[Problem] = []
+    for task_id in sorted(public):
+        if only and task_id not in only:
+            continue
+        reporter.step("tasks", task_id)
+        try:
+            tasks.append(_task(public[task_id], private.get(task_id), directory, scratch, reporter, build, problems))
+        except (ValidationError, KeyError, TypeError, ValueError) as error:
+            message = f"the row cannot be read as a task ({str(error).splitlines()[0]})"
+            problems.append(Problem(component=_COMPONENT, where=task_id, message=message, severity=Severity.ERROR))
+    return tasks, problems
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    import pyarrow as arrow  # type: ignore[import-untyped]
+    from pyarrow import parquet
+
+    try:
+        return list(parquet.read_table(path).to_pylist())
+    except (OSError, arrow.ArrowException) as error:
+        raise ExpbenchError(
+            FailureKind.RECORD_INVALID,
+            str(path),
+            f"it cannot be read as a table of a release ({str(error).splitlines()[0]})",
+            consequence="No task was loaded",
+            next_step="Name a directory that `expbench release` wrote, complete",
+        ) from error
+
+
+def _task(
+    row: Mapping[str, Any],
+    private: Mapping[str, Any] | None,
+    directory: Path,
+    scratch: Path,
+    reporter: Reporter,
+    build: bool,
+    problems: list[Problem],
+) -> EvaluationTask:
+    public = _public(row)
+    truth = _truth(private) if private is not None else None
+    if private is None:
+        message = "the release holds no ground truth for it: it can be run, not judged"
+        problems.append(Problem(component=_COMPONENT, where=public.id, message=message))
+    masked = tuple(MaskedPath(**item) for item in private["masked"]) if private is not None else ()
+    edits = private.get("masked_edits") if private is not None else None
+    built = _repository(public, row, masked, edits, directory, scratch, reporter) if build else NOT_BUILT
+    problems += built.problems
+    return EvaluationTask(
+        public=public,
+        truth=truth,
+        masked_paths=masked,
+        masked_repository=built.masked,
+        original_tree=built.original,
+        blocked=built.blocked,
+        private_digest=private_digest(truth),
+    )
+
+
+def _public(row: Mapping[str, Any]) -> PublicTask:
+    return PublicTask(
+        id=row["id"],
+        family=Family(row["family"]),
+        status=Status.RELEASED,
+        paper=Paper(id=row["paper_id"], title=row["paper_title"]),
+        repository=RepositoryRef(
+            url=row["repository_url"], commit=row["repository_commit"], license=row["repository_license"]
+        ),
+        question=row["question"],
+        method=row["method"],
+        agent_instructions=row["agent_instructions"],
+        environment=Environment(
+            python=row["python"], packages=row["packages"], system_packages=row.get("system_packages") or ()
+        ),
+        resources=Resources(**row["resources"]),
+        provenance=Provenance(engine=row["engine"]),
+    )
+
+
+def _truth(row: Mapping[str, Any]) -> ExperimentTruth:
+    """The whole truth where the release holds it; releases before that column are read from the single ones."""
+    if row.get("truth"):
+        return ExperimentTruth.model_validate(json.loads(row["truth"]))
+    return ExperimentTruth(
+        **{
+            kind: tuple(DesignVariable(**item) for item in row[kind])
+            for kind in ("constant", "independent", "dependent")
+        },
+        sources=tuple(SourceScript(path=path, role="entry", score=1.0) for path in row["source"]),
+        requirements=tuple(
+            Requirement(text=item["text"], spans=tuple(CodeEvidence(**span) for span in item["spans"]))
+            for item in row["requirements"]
+        ),
+        usage=tuple(Usage(**item) for item in row["usage"]),
+        expected=Expected(text=row["expected_outcome"], claims=tuple(_claim(item) for item in row["claims"])),
+    )
+
+
+def _claim(item: Mapping[str, Any]) -> NumericClaim:
+    number = parse_number(item["text"])
+    return NumericClaim(
+        id=item["id"],
+        metric=item["metric"],
+        value=item["value"],
+        text=item["text"],
+        decimals=max(0, number.decimals) if number else 0,
+        unit=item["unit"],
+        conditions=tuple(Condition(**condition) for condition in item["conditions"]),
+        band=Band(low=item["low"], high=item["high"], source="release"),
+    )
+
+
+def _repository(
+    public: PublicTask,
+    row: Mapping[str, Any],
+    masked: tuple[MaskedPath, ...],
+    edits: str | None,
+    directory: Path,
+    scratch: Path,
+    reporter: Reporter,
+) -> Built:
+    name = row["masked_repository"]
+    if not name:
+        if not masked:
+            return Built(None, None, "the release holds neither its masked repository nor a mask to build it")
+        return build_from_recipe(
+            public.id,
+            public.repository,
+            masked,
+            scratch=scratch,
+            reporter=reporter,
+            edits=None if edits is None else [TextEdit(**edit) for edit in json.loads(edits)],
+            commit=row.get("masked_commit") or "",
+        )
+    archive = (directory / name).resolve()
+    if not archive.is_relative_to(directory.resolve()) or not archive.is_file():
+        return Built(None, None, f"its masked repository {name} is not in the release")
+    into = scratch / "masked" / f"{public.id}-{file_digest(archive)[:16]}"
+    if (into / ".git").is_dir():  # renamed into place when it was complete
+        return Built(into, None)
+    remove_tree(into)
+    into.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=into.parent) as unpacked:
+        try:
+            with tarfile.open(archive, "r:gz") as packed:
+                packed.extractall(unpacked, filter="data")
+        except (OSError, tarfile.TarError, EOFError) as error:
+            return Built(None, None, f"its masked repository {name} cannot be unpacked ({error})")
+        return Built(as_repository(Path(unpacked), public.repository, into), None)

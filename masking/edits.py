@@ -1,0 +1,88 @@
+"""What a mask changed inside files, as byte spans: the part of a recipe that paths alone do not say.
+
+A release that may not ship the masked repository ships how to make it from the original. Spans and digests say that
+without a word of the original's text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from masking.apply import REPLACEMENT
+from masking.git import git
+from masking.notebooks import clear_outputs
+from masking.records import TextEdit
+from pipeline.schema import Record
+from pipeline.task import MaskedPath
+
+__all__ = ["Recipe", "derive_edits", "recipe_of"]
+
+_CHANGED: Final = frozenset({"edited", "outputs_cleared"})
+
+
+class Recipe(Record):
+    """How a masked repository comes from its original, and how to tell that it did."""
+
+    commit: str
+    """Of the masked repository; depends on its content only."""
+    edits: tuple[TextEdit, ...] = ()
+
+
+def recipe_of(original: Path, masked: Path, mask: tuple[MaskedPath, ...]) -> Recipe | None:
+    """The recipe of a masked repository beside its paths; None when it was not made by masking.
+
+    Args:
+        original: files of the original repository.
+        masked: the masked repository.
+        mask: the task's paths.
+
+    Raises:
+        ExpbenchError: git is missing or fails.
+    """
+    if not (masked / ".git").is_dir():
+        return None
+    edits: list[TextEdit] = []
+    for item in mask:
+        before, after = original / item.path, masked / item.path
+        if item.action not in _CHANGED:
+            continue
+        if not before.is_file() or not after.is_file() or before.is_symlink() or after.is_symlink():
+            return None
+        data = before.read_bytes()
+        found = derive_edits(
+            item.path, clear_outputs(data) if item.action == "outputs_cleared" else data, after.read_bytes()
+        )
+        if found is None:
+            return None
+        edits += found
+    # the directory is named: git would look for a repository above it otherwise
+    commit = git("--git-dir=.git", "rev-parse", "--verify", "-q", "HEAD^{commit}", directory=masked, check=False)
+    return Recipe(commit=commit.decode("ascii").strip(), edits=tuple(edits)) if commit else None
+
+
+def derive_edits(path: str, original: bytes, masked: bytes) -> tuple[TextEdit, ...] | None:
+    """Spans of `original` whose replacement gives `masked`; None when there are none that do.
+
+    Several answers can be right (`aa` with one letter masked); the leftmost is taken, and all give the same bytes.
+    """
+    if original == masked:
+        return ()
+    first, *rest = masked.split(REPLACEMENT)
+    if not rest or not original.startswith(first):
+        return None
+    digest = hashlib.sha256(original).hexdigest()
+    edits: list[TextEdit] = []
+    start = len(first)
+    for number, piece in enumerate(rest, start=1):
+        if number == len(rest):
+            end = len(original) - len(piece)
+            end = end if original.endswith(piece) and end > start else -1
+        else:
+            end = original.find(piece, start + 1)
+        if end < 0:
+            return None
+        edits.append(TextEdit(path=path, start=start, end=end, sha256=digest))
+        start = end + len(piece)
+    return tuple(edits)
