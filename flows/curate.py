@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from extractors.document import read_document
-from extractors.keyless import DraftResult, draft_tasks
 from extractors.pdf import open_pdf
+from flows.draft_stage import describe_model, draft
+from flows.engines import ModelEngine, ModelOptions, model_config, open_model, parameters_of, with_prompts
+from flows.estimate import estimate
 from flows.outcome import Outcome
 from flows.shared_runs import SharedRuns
 from flows.summary import write_summary
@@ -20,6 +22,8 @@ from flows.task_stages import TaskStages
 from pipeline.digests import file_digest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock, remove_tree, write_bytes
+from pipeline.llm import ModelConfig
+from pipeline.llm.forecast import Forecast
 from pipeline.locator import TaskQuery
 from pipeline.paper import Document, Paper
 from pipeline.progress import Details, Reporter
@@ -48,6 +52,8 @@ class CurateOptions(Record):
     max_tasks: int | None = None
     resume: bool = False
     allow_missing_submodules: bool = False
+    model: ModelOptions = ModelOptions()
+    """Heeded with the model engine."""
 
 
 class Plan(Record):
@@ -65,6 +71,9 @@ class Plan(Record):
     sandbox_detail: str
     repeats: int
     max_tasks: int | None
+    model: str | None = None
+    forecast: Forecast | None = None
+    """What the model engine is expected to take; None with the keyless engine, which takes nothing."""
     stages: tuple[str, ...] = ("extract", "locate", "trace", "validate", "mask")
 
 
@@ -81,11 +90,14 @@ def plan(options: CurateOptions, reporter: Reporter) -> Plan:
     """
     import tempfile
 
-    _check_engine(options.engine)
+    workspace = Workspace(options.out or default_workspace(options.pdf))
+    config = _model_config(options, workspace)
     with open_pdf(options.pdf) as pdf:
         pages = pdf.page_count
     sandbox = _choose_sandbox(options.sandbox, reporter)
-    workspace = Workspace(options.out or default_workspace(options.pdf))
+    forecast = None
+    if config is not None:
+        forecast = estimate([options.pdf], reporter=reporter, config=config, tasks_per_paper=options.max_tasks).forecast
     with tempfile.TemporaryDirectory(prefix="expbench-plan-") as scratch:
         snapshot = open_snapshot(
             options.repository,
@@ -108,6 +120,8 @@ def plan(options: CurateOptions, reporter: Reporter) -> Plan:
         sandbox_detail=status.detail,
         repeats=options.repeats,
         max_tasks=options.max_tasks,
+        model=None if config is None else f"{config.model} at {config.url} ({parameters_of(config)})",
+        forecast=forecast,
     )
 
 
@@ -116,18 +130,19 @@ def curate(options: CurateOptions, reporter: Reporter, settings: Settings | None
 
     Raises:
         ExpbenchError: the input cannot be used, the workspace belongs to other inputs or another process, or the
-            machinery (sandbox, network, disk) failed; what was finished stays, and `--resume` goes on from there.
+            machinery (sandbox, network, disk) or the model (key, quota, budget, endpoint) failed; what was finished and
+            paid for stays, and `--resume` goes on from there.
     """
     settings = settings or Settings()
-    _check_engine(options.engine)
+    workspace = Workspace(options.out or default_workspace(options.pdf))
+    config = _model_config(options, workspace)
     with open_pdf(options.pdf):
         pass
     sandbox = _choose_sandbox(options.sandbox, reporter)
-    workspace = Workspace(options.out or default_workspace(options.pdf))
     _check_workspace(workspace, options)
     is_new = not workspace.root.exists()
     try:
-        return _curate_locked(options, settings, workspace, sandbox, reporter)
+        return _curate_locked(options, settings, workspace, sandbox, config, reporter)
     except ExpbenchError:
         if is_new and not workspace.exists():
             remove_tree(workspace.root)  # the input was refused: leave nothing half-written behind
@@ -135,26 +150,57 @@ def curate(options: CurateOptions, reporter: Reporter, settings: Settings | None
 
 
 def _curate_locked(
-    options: CurateOptions, settings: Settings, workspace: Workspace, sandbox: Sandbox, reporter: Reporter
+    options: CurateOptions,
+    settings: Settings,
+    workspace: Workspace,
+    sandbox: Sandbox,
+    config: ModelConfig | None,
+    reporter: Reporter,
 ) -> Outcome:
     with exclusive_lock(workspace.lock_path, str(workspace.root)):
         left_over = sandbox.reap(workspace.owner)
         if left_over:
             reporter.warn(f"removed {left_over} container(s) that an interrupted run had left behind")
         try:
-            return _curate(options, settings, workspace, sandbox, reporter)
+            return _curate(options, settings, workspace, sandbox, config, reporter)
         finally:
             sandbox.reap(workspace.owner)
 
 
 def _curate(
-    options: CurateOptions, settings: Settings, workspace: Workspace, sandbox: Sandbox, reporter: Reporter
+    options: CurateOptions,
+    settings: Settings,
+    workspace: Workspace,
+    sandbox: Sandbox,
+    config: ModelConfig | None,
+    reporter: Reporter,
 ) -> Outcome:
     snapshot = _open_repository(options, workspace, reporter)
-    info = _head(options, workspace, snapshot, sandbox)
+    info = _head(options, workspace, snapshot, sandbox, config)
+    engine = None if config is None else open_model(config, options.model, workspace, settings)
+    try:
+        return _stages(options, settings, workspace, sandbox, snapshot, info, engine, reporter)
+    finally:
+        if engine is not None:
+            engine.close()
+
+
+def _stages(
+    options: CurateOptions,
+    settings: Settings,
+    workspace: Workspace,
+    sandbox: Sandbox,
+    snapshot: Snapshot,
+    info: WorkspaceInfo,
+    engine: ModelEngine | None,
+    reporter: Reporter,
+) -> Outcome:
+    if engine is not None:
+        reporter.note("draft", f"model engine: {describe_model(engine)}")
     document = _extract(options, workspace, info, reporter)
     paper = Paper(id=info.paper_id, title=document.title, sha256=document.sha256)
-    drafts = _draft(options, workspace, info, document, reporter)
+    drafted = draft(workspace, info, document, engine, settings, reporter)
+    drafts = drafted.drafts
     stages = TaskStages(
         workspace=workspace,
         settings=settings,
@@ -164,9 +210,10 @@ def _curate(
         pdf=workspace.paper_dir(info.paper_id) / "paper.pdf",
         repeats=options.repeats,
         reporter=reporter,
+        engine=engine,
     )
-    tasks = [_task_of(draft, paper, snapshot, info, options) for draft in drafts.drafts]
-    tasks = stages.process(tasks, [TaskQuery.from_draft(draft) for draft in drafts.drafts])
+    tasks = [with_prompts(_task_of(item, paper, snapshot, info), drafted.prompts) for item in drafts.drafts]
+    tasks = stages.process(tasks, [TaskQuery.from_draft(item) for item in drafts.drafts])
     return write_summary(workspace, document, drafts, tasks, info)
 
 
@@ -186,7 +233,9 @@ def _open_repository(options: CurateOptions, workspace: Workspace, reporter: Rep
     return snapshot
 
 
-def _head(options: CurateOptions, workspace: Workspace, snapshot: Snapshot, sandbox: Sandbox) -> WorkspaceInfo:
+def _head(
+    options: CurateOptions, workspace: Workspace, snapshot: Snapshot, sandbox: Sandbox, config: ModelConfig | None
+) -> WorkspaceInfo:
     inputs = Inputs(
         paper_sha256=file_digest(options.pdf),
         repository=snapshot.ref.url,
@@ -195,6 +244,9 @@ def _head(options: CurateOptions, workspace: Workspace, snapshot: Snapshot, sand
         sandbox=sandbox.name,
         repeats=options.repeats,
         max_tasks=options.max_tasks,
+        model=None if config is None else config.model,
+        endpoint=None if config is None else config.endpoint or config.url,
+        parameters=None if config is None else parameters_of(config),
     )
     if not workspace.exists():
         info = WorkspaceInfo(
@@ -241,29 +293,7 @@ def _extract(options: CurateOptions, workspace: Workspace, info: WorkspaceInfo, 
     return document
 
 
-def _draft(
-    options: CurateOptions, workspace: Workspace, info: WorkspaceInfo, document: Document, reporter: Reporter
-) -> DraftResult:
-    key = {
-        "stage": "draft",
-        "version": STAGE_VERSIONS["draft"],
-        "extract": STAGE_VERSIONS["extract"],
-        "document": document.sha256,
-        "max_tasks": options.max_tasks,
-    }
-    reporter.start("draft")
-    drafts = workspace.finished("draft", key, DraftResult)
-    if drafts is None:
-        with workspace.ledger.timed("draft"):
-            drafts = draft_tasks(document, max_tasks=options.max_tasks, reporter=Details(reporter, "draft"))
-            workspace.write_json(workspace.paper_dir(info.paper_id) / "drafts.json", drafts)
-            workspace.finish("draft", key, drafts)
-    claims = sum(len(draft.expected.claims) for draft in drafts.drafts)
-    reporter.end("draft", f"{len(drafts.drafts)} draft tasks with {claims} numeric claims")
-    return drafts
-
-
-def _task_of(draft: Draft, paper: Paper, snapshot: Snapshot, info: WorkspaceInfo, options: CurateOptions) -> Task:
+def _task_of(draft: Draft, paper: Paper, snapshot: Snapshot, info: WorkspaceInfo) -> Task:
     return Task(
         id=f"{paper.id}-{draft.slug}",
         family=Family.EXPERIMENT,
@@ -275,7 +305,10 @@ def _task_of(draft: Draft, paper: Paper, snapshot: Snapshot, info: WorkspaceInfo
         agent_instructions=draft.agent_instructions,
         resources=Resources(),
         provenance=Provenance(
-            engine=options.engine, stages=tuple(sorted(STAGE_VERSIONS.items())), created_at=info.created_at
+            engine=info.inputs.engine,
+            model=info.inputs.model,
+            stages=tuple(sorted(STAGE_VERSIONS.items())),
+            created_at=info.created_at,
         ),
         truth=ExperimentTruth(
             constant=draft.constant,
@@ -299,15 +332,9 @@ def _paper_id(pdf: Path, snapshot: Snapshot | None) -> str:
     return name
 
 
-def _check_engine(engine: str) -> None:
-    if engine == "model":
-        raise ExpbenchError(
-            FailureKind.ENGINE_UNAVAILABLE,
-            "--engine model",
-            "this version of expbench has no model engine for curation yet",
-            consequence="Nothing was started",
-            next_step="Use --engine keyless (the default), which needs no account",
-        )
+def _model_config(options: CurateOptions, workspace: Workspace) -> ModelConfig | None:
+    """The model, or None with the keyless engine; a model that cannot be used ends the run before it begins."""
+    return model_config(options.model, workspace) if options.engine == "model" else None
 
 
 def _choose_sandbox(kind: Literal["docker", "process"] | None, reporter: Reporter) -> Sandbox:
@@ -344,5 +371,8 @@ def _check_workspace(workspace: Workspace, options: CurateOptions) -> None:
     )
 
 
-_OURS = {".lock", ".stages", "ledger.jsonl", "repository", "repository.json", ".repository.partial", "papers"}
+_OURS = {
+    ".lock", ".stages", "ledger.jsonl", "repository", "repository.json", ".repository.partial", "papers", "model",
+    "model_calls.jsonl",
+}  # fmt: skip
 """What a run that was ended before it wrote `workspace.json` may have left; `--resume` and a new run take it over."""

@@ -16,12 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
+
+from pipeline.errors import ExpbenchError
 from pipeline.schema import Record
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from pipeline.llm import ModelConfig
     from pipeline.sandbox.base import SandboxStatus
 
 __all__ = ["Check", "CheckStatus", "diagnose", "to_table"]
@@ -62,7 +66,7 @@ def diagnose(settings: Settings | None = None) -> tuple[Check, ...]:
         settings: settings in force; default: from the environment.
     """
     settings = settings or Settings()
-    docker, process = _docker_status(), _process_status()
+    docker, process, model = _docker_status(), _process_status(), _model(settings)
     return (
         _python(),
         _git(),
@@ -73,8 +77,8 @@ def diagnose(settings: Settings | None = None) -> tuple[Check, ...]:
         _process(process),
         _default_sandbox(settings, docker, process),
         _keyless(),
-        _model(),
-        _default_engine(settings),
+        model,
+        _default_engine(settings, model),
         _disk(settings.cache_dir),
         _memory(),
         _gpus(),
@@ -244,24 +248,60 @@ def _keyless() -> Check:
     return Check(name="keyless engine", status=CheckStatus.OK, detail="always there: no model, no account, no network")
 
 
-def _model() -> Check:
+def _model(settings: Settings) -> Check:
     """What the environment says about a model; the key itself is never shown, and nothing is called."""
-    key = bool(os.environ.get("OPENAI_API_KEY", "").strip())
+    from pipeline.llm import ModelSettings, model_config_from_environment
+    from pipeline.llm.config import find_key, key_variable
+
+    name = "model engine"
     host = urlsplit(os.environ.get("OPENAI_BASE_URL", "").strip()).hostname
-    parts = [f"OPENAI_API_KEY is {'set' if key else 'not set'}"]
-    parts.append(f"OPENAI_BASE_URL leads to {host}" if host else "OPENAI_BASE_URL is not set")
+    base = f"OPENAI_BASE_URL leads to {host}" if host else "OPENAI_BASE_URL is not set"
+    try:
+        if not ModelSettings().name:
+            key = "set" if os.environ.get("OPENAI_API_KEY", "").strip() else "not set"
+            return Check(
+                name=name, status=CheckStatus.WARN,
+                detail=f"EXPBENCH_MODEL is not set, OPENAI_API_KEY is {key}, {base}",
+                next_step="Only for --engine model: set EXPBENCH_MODEL and OPENAI_API_KEY (docs/models.md)",
+            )  # fmt: skip
+        config = model_config_from_environment()
+        find_key(config)
+    except (ExpbenchError, ValidationError) as error:
+        step = error.next_step if isinstance(error, ExpbenchError) else "Correct the EXPBENCH_MODEL_* variables"
+        cause = error.cause if isinstance(error, ExpbenchError) else "a setting of the model is invalid"
+        return Check(name=name, status=CheckStatus.WARN, detail=f"{cause}; {base}", next_step=step)
+    key = f"{key_variable(config.provider)} is there" if _has_key(config.provider) else "no key, the server is your own"
+    sees = "pictures are shown to it" if settings.vision else "no pictures are shown to it (EXPBENCH_VISION)"
     return Check(
-        name="model engine", status=CheckStatus.WARN, detail=f"{', '.join(parts)}; this version does not use it yet",
-    )  # fmt: skip
+        name=name, status=CheckStatus.OK, detail=f"{config.model} at {config.host}; {key}; {sees}; {_price(config)}"
+    )
 
 
-def _default_engine(settings: Settings) -> Check:
+def _has_key(provider: str) -> bool:
+    from pipeline.llm.config import key_variable
+
+    return bool(os.environ.get(key_variable(provider), "").strip())
+
+
+def _price(config: ModelConfig) -> str:
+    from pipeline.llm import load_prices
+
+    try:
+        known = load_prices().find(config) is not None
+    except ExpbenchError as error:
+        return f"price unknown ({error.cause})"
+    return "its price is known" if known else "its price is unknown, so --budget-usd cannot be kept (docs/models.md)"
+
+
+def _default_engine(settings: Settings, model: Check) -> Check:
+    name = "engine by default"
     if settings.engine == "keyless":
-        return Check(name="engine by default", status=CheckStatus.OK, detail="keyless")
+        return Check(name=name, status=CheckStatus.OK, detail="keyless")
+    if model.status is CheckStatus.OK:
+        return Check(name=name, status=CheckStatus.OK, detail="model (EXPBENCH_ENGINE)")
     return Check(
-        name="engine by default", status=CheckStatus.MISSING,
-        detail=f"{settings.engine} (EXPBENCH_ENGINE), which this version does not have yet",
-        next_step="Unset EXPBENCH_ENGINE or pass --engine keyless",
+        name=name, status=CheckStatus.MISSING, detail=f"model (EXPBENCH_ENGINE), which cannot be used: {model.detail}",
+        next_step=model.next_step or "Unset EXPBENCH_ENGINE or pass --engine keyless",
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from pipeline.schema import Record
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["Estimate", "PaperSize", "estimate", "planned_calls", "to_table"]
+__all__ = ["Estimate", "PaperSize", "estimate", "forecast_table", "planned_calls", "to_table"]
 
 # Instructions and schema of one prompt; an assumption, like the answers' lengths below, until ledgers are given.
 _PROMPT = 1200
@@ -35,6 +35,8 @@ _TASKS_PER_PAPER = 9
 # Assumed: eight turns, each of which sends the conversation again with 1500 tokens of files more.
 _LOCATOR_TURNS, _LOCATOR_STEP = 8, 1500
 _TAKEAWAY_QUERIES = 6
+# Seen on the worked example: four windows (scripts of some 40 lines, one log) and three calls for 20 steps a task.
+_VALIDATION_CALLS, _VALIDATION_WINDOW = 7, 1000
 
 
 class PaperSize(Record):
@@ -158,6 +160,13 @@ def planned_calls(size: PaperSize, tasks: int) -> list[PlannedCalls]:
             output_tokens=250,
             structured=False,
         ),
+        PlannedCalls(
+            stage="validate",
+            what=f"{_VALIDATION_CALLS} calls per task: scripts and logs looked at in windows, steps put into words",
+            calls=_VALIDATION_CALLS * tasks,
+            input_tokens=_PROMPT + _VALIDATION_WINDOW,
+            output_tokens=300,
+        ),
     ]
 
 
@@ -174,13 +183,17 @@ def _merged(planned: Sequence[PlannedCalls]) -> list[PlannedCalls]:
 
 def to_table(estimated: Estimate) -> Table:
     """The estimate as a table for the terminal."""
-    from rich.table import Table
-
-    found = estimated.forecast
     count = f"{len(estimated.papers)} paper(s), {estimated.tasks} tasks" + (
         " (assumed)" if estimated.tasks_assumed else ""
     )
-    table = Table(title=f"{found.model}: {count}", caption=_caption(found), title_justify="left")
+    return forecast_table(estimated.forecast, f"{estimated.forecast.model}: {count}")
+
+
+def forecast_table(found: Forecast, title: str) -> Table:
+    """A forecast as a table for the terminal."""
+    from rich.table import Table
+
+    table = Table(title=title, caption=_caption(found), title_justify="left")
     for name in ("stage", "calls", "input tokens", "output tokens", "expected $", "at worst $", "basis"):
         table.add_column(name, justify="left" if name in {"stage", "basis"} else "right")
     for step in found.steps:

@@ -1,5 +1,8 @@
 """The stages of one task: locate, trace, validate (with refinement), mask. Each is recorded when it is finished.
 
+With a model, it checks where the scripts are, words the requirements and looks at what a run did; what it fails at for
+one task is a problem of that task, and the deterministic result stands and says so.
+
 A task is never lost: what a stage cannot support becomes `not_found` or `rejected` with the reason, and what the
 machinery could not establish (data that is not at hand, a broken sandbox) stays where it is with the reason.
 """
@@ -12,7 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from flows.chains import Located, traced, with_chain
-from flows.validate_stage import ValidateStage
+from flows.engines import ModelEngine, fails_here, with_prompts
+from flows.review.content import decided_on
+from flows.validate_stage import ValidateStage, model_stages_digest
 from masking.apply import apply_mask
 from masking.leaks import scan_leaks
 from masking.plan import plan_mask
@@ -20,12 +25,13 @@ from masking.records import MaskPlan
 from masking.roundtrip import round_trip
 from pipeline.digests import digest_of
 from pipeline.files import remove_tree
+from pipeline.llm import ModelError
 from pipeline.locator import Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.paper import Document
 from pipeline.progress import Details, Reporter
 from pipeline.repository import Snapshot
 from pipeline.sandbox import RunResult, Sandbox
-from pipeline.schema import Record
+from pipeline.schema import Problem, Record
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import RoundTrip, Status, Task, Verdict
@@ -57,6 +63,8 @@ class TaskStages:
     pdf: Path
     repeats: int
     reporter: Reporter
+    engine: ModelEngine | None = None
+    """Locates, words requirements and looks at runs with a model; None: keyless."""
 
     def process(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[Task]:
         """All stages for all tasks, stage by stage; returns the tasks in the order given.
@@ -84,6 +92,7 @@ class TaskStages:
             snapshot=self.snapshot,
             repeats=self.repeats,
             reporter=Details(self.reporter, "validate"),
+            engine=self.engine,
         )
 
     # --- locate and trace ---
@@ -99,7 +108,7 @@ class TaskStages:
                 with self.workspace.ledger.timed("locate", task.id):
                     if index is None:
                         index = build_index(self.snapshot, cache=self.settings.cache_dir / "indexes")
-                    found = self._located(task, locate(index, query, max_alternatives=self._alternatives))
+                    found = self._found(task, query, index)
                     self._saved(found.task)
                     self.workspace.finish(f"{task.id}/locate", key, found)
             results.append(found)
@@ -107,6 +116,34 @@ class TaskStages:
             self.reporter.step("locate", f"{task.id}: {entry}")
         self.reporter.end("locate", f"{sum(bool(r.chains) for r in results)} of {len(tasks)} tasks have a chain")
         return results
+
+    def _found(self, task: Task, query: TaskQuery, index: RepositoryIndex) -> Located:
+        """Search by rules, then, with a model, let it check that ranking; its way is kept in `locate.json`."""
+        ranking = locate(index, query, max_alternatives=self._alternatives)
+        if self.engine is None:
+            return self._located(task, ranking)
+        from pipeline.locator.agent import AgentLimits, run_agent
+
+        try:
+            with self.engine.working("locate", task.id):
+                run = run_agent(
+                    index,
+                    query,
+                    client=self.engine.client,
+                    snapshot=self.snapshot,
+                    document=self.document,
+                    ranking=ranking,
+                    limits=AgentLimits(),
+                    reporter=Details(self.reporter, "locate", task.id),
+                )
+        except ModelError as error:
+            if not fails_here(error):
+                raise
+            message = f"the chain is the one of the deterministic search: the model failed ({error.cause})"
+            problem = Problem(component="locate.model", where=task.id, message=message)
+            return self._located(task, ranking.evolve(problems=(*ranking.problems, problem)))
+        self.workspace.write_json(self.workspace.task_dir(task.id) / "locate.json", run)
+        return self._located(with_prompts(task, [run.prompt]), run.location)
 
     def _located(self, task: Task, location: Location) -> Located:
         problems = (*task.problems, *location.problems)
@@ -196,14 +233,15 @@ class TaskStages:
         if self.workspace.has_task(task.id):
             old = self.workspace.load_task(task.id)
             if old.reviews:
-                unchanged = old.evolve(status=task.status, reviews=task.reviews) == task
+                unchanged = decided_on(old, task) or old.evolve(status=task.status, reviews=task.reviews) == task
                 task = old if unchanged else task.evolve(reviews=old.reviews)
         self.workspace.save_task(task)
         return task
 
     def _key(self, stage: str, value: Record) -> dict[str, str]:
-        """What a stage depends on: its version, the value it starts from, the snapshot, and the options."""
-        return {
+        """What a stage depends on: its version, the value it starts from, the snapshot, the options and the model."""
+        engine = {} if self.engine is None else {"engine": model_stages_digest(self.engine)}
+        return engine | {
             "stage": stage,
             "version": "/".join(STAGE_VERSIONS[name] for name in ("locate", "trace", "validate", "mask")),
             "input": digest_of(value.model_dump(mode="json")),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from extractors.outcome import restate_expected
 from flows.chains import Located, traced, with_chain
+from flows.engines import ModelEngine, fails_here, prompts_digest, with_prompts
+from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.llm import ModelError, load_prompt
 from pipeline.locator import Chain
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
-from pipeline.sandbox import BuildSpec, Image, Sandbox
+from pipeline.sandbox import BuildSpec, Image, RunResult, Sandbox
 from pipeline.schema import Problem, Severity
 from pipeline.settings import Settings
 from pipeline.store import Workspace
@@ -29,7 +33,7 @@ from pipeline.validation import (
 )
 from pipeline.validation.outcome import learn_bands, supported_claims
 
-__all__ = ["ValidateStage"]
+__all__ = ["ValidateStage", "model_stages_digest"]
 
 _ENVIRONMENT_ROUNDS = 3
 """How often a missing module may extend an environment: each round names one more, and research code rarely has more
@@ -46,6 +50,8 @@ class ValidateStage:
     snapshot: Snapshot
     repeats: int
     reporter: Reporter
+    engine: ModelEngine | None = None
+    """Words requirements and gives a second opinion on runs; None: keyless."""
 
     def validated(self, located: Located) -> Task:
         """Try the chains in order until one reproduces the claims (EXP-Bench 3.2, stage 3: refinement).
@@ -58,7 +64,9 @@ class ValidateStage:
         candidates: dict[int, Task] = {}
         refined = validate_with_refinement(
             located.chains,
-            lambda chain, number, _: self._attempt(located.task, chain, f"attempt-{number}", candidates, number),
+            lambda chain, number, _: self._looked_at(
+                self._attempt(located.task, chain, f"attempt-{number}", candidates, number), candidates, number
+            ),
             rounds=self.settings.refinement_rounds,
             reporter=self.reporter,
         )
@@ -67,11 +75,68 @@ class ValidateStage:
         task = candidates[refined.best.number].evolve(validation=report)
         if report.verdict is Verdict.PASS:
             others = located.chains[len(refined.attempts) :][: self.settings.equivalents]
-            return self._with_equivalents(_supported(task, report), others)
+            return self._worded(self._with_equivalents(_supported(task, report), others))
         reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
         if report.verdict is Verdict.UNKNOWN:
             return task.evolve(status=Status.LOCATED, status_reason=f"not validated: {reason}")
         return task.evolve(status=Status.REJECTED, status_reason=f"not reproduced: {reason}")
+
+    def _looked_at(self, report: ValidationReport, candidates: dict[int, Task], number: int) -> ValidationReport:
+        """A passed attempt with the model's opinion of its last run beside the rules'; never kinder than theirs."""
+        if self.engine is None or report.verdict is not Verdict.PASS:
+            return report
+        from pipeline.validation.model_monitor import monitor_with_model
+
+        task = candidates[number]
+        directory = self.workspace.task_dir(task.id) / "validation" / report.runs[-1].log
+        try:
+            with self.engine.working("validate", task.id):
+                opinion = monitor_with_model(
+                    self.snapshot,
+                    [source.path for source in task.truth.sources],
+                    _result_of(directory),
+                    directory,
+                    task.truth.expected.claims,
+                    client=self.engine.client,
+                    reporter=self.reporter,
+                )
+        except ModelError as error:
+            if not fails_here(error):
+                raise
+            problem = Problem(component="validate.model", where=task.id, message=f"no second opinion: {error.cause}")
+            return report.evolve(problems=(*report.problems, problem))
+        candidates[number] = with_prompts(task, opinion.prompts)
+        report = report.evolve(monitor=(*report.monitor, *opinion.problems))
+        if opinion.verdict is Verdict.FAIL:
+            found = next(p for p in opinion.problems if p.severity is Severity.ERROR)
+            reason = f"the outcome was not computed, says {opinion.model}: {found.where}: {found.message}"
+            return report.evolve(verdict=Verdict.FAIL, reason=reason)
+        if opinion.verdict is Verdict.UNKNOWN:
+            message = f"{opinion.model} could not settle whether the outcome was computed: a reviewer has to look"
+            problem = Problem(component="validate.model", where=task.id, message=message)
+            return report.evolve(problems=(*report.problems, problem))
+        return report
+
+    def _worded(self, task: Task) -> Task:
+        """The requirements of a validated task in a model's words; their lines stay as they were traced."""
+        if self.engine is None or not task.truth.requirements:
+            return task
+        from pipeline.tracing.model_wording import describe_requirements
+
+        try:
+            with self.engine.working("validate", task.id):
+                described = describe_requirements(
+                    task.truth.requirements, self.snapshot, client=self.engine.client, reporter=self.reporter
+                )
+        except ModelError as error:
+            if not fails_here(error):
+                raise
+            message = f"the requirements keep the words of the tracer: {error.cause}"
+            problem = Problem(component="trace.model", where=task.id, message=message)
+            return task.evolve(problems=(*task.problems, problem))
+        truth = task.truth.evolve(requirements=described.requirements)
+        worded = task.evolve(truth=truth, problems=(*task.problems, *described.problems))
+        return with_prompts(worded, [described.prompt])
 
     def image_of(self, task: Task) -> Image:
         """The task's image again; building it is a look-up, as it was built for the validation."""
@@ -196,6 +261,39 @@ class ValidateStage:
             system_packages=plan.spec.system_packages,
             declared_in=plan.declared_in,
         )
+
+
+def model_stages_digest(engine: ModelEngine) -> str:
+    """What the stages after extraction depend on when a model takes part: the model and its prompts.
+
+    Raises:
+        ExpbenchError: `PROMPT_INVALID` when a prompt file is broken.
+    """
+    prompts = [
+        load_prompt("pipeline.locator.prompts", "locate_agent").ref,
+        load_prompt("pipeline.tracing.prompts", "describe_steps").ref,
+        *(load_prompt("pipeline.validation.prompts", name).ref for name in ("monitor", "monitor_confirm")),
+    ]
+    return digest_of({"model": engine.identity, "prompts": prompts_digest(prompts)})
+
+
+def _result_of(directory: Path) -> RunResult:
+    """The finished run that `pipeline.validation` recorded there.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`: it is not there or cannot be read.
+    """
+    path = directory / "result.json"
+    try:
+        return RunResult.model_validate(json.loads(path.read_bytes())["result"])
+    except (OSError, ValueError, KeyError) as error:
+        raise ExpbenchError(
+            FailureKind.RECORD_INVALID,
+            str(path),
+            f"cannot be read as the record of a run: {str(error).splitlines()[0]}",
+            consequence="The run was not looked at by the model",
+            next_step="Run the same `expbench curate` with --resume",
+        ) from error
 
 
 def _supported(task: Task, report: ValidationReport) -> Task:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import is_locked
+from pipeline.llm import CallLedger, CallRecord, Totals
+from pipeline.llm.ledger import sum_records
 from pipeline.paper import Document
 from pipeline.schema import Record
 from pipeline.store import Workspace, WorkspaceInfo
@@ -15,6 +19,7 @@ from pipeline.task import Status, Task
 from pipeline.text import shorten
 
 __all__ = [
+    "ModelCosts",
     "StatusReport",
     "find_task",
     "print_document",
@@ -34,6 +39,32 @@ _STYLES = {
 }
 
 
+class ModelCosts(Record):
+    """What the model calls of one stage took."""
+
+    stage: str
+    calls: int
+    """That left this machine."""
+    cached: int
+    """Answered from recorded exchanges."""
+    failed: int
+    input_tokens: int
+    output_tokens: int
+    unknown_usage: int
+    """Calls whose tokens nobody counted."""
+    cost_usd: Decimal | None
+    """None: the price of a part is unknown."""
+
+    @classmethod
+    def of(cls, stage: str, totals: Totals) -> ModelCosts:
+        """The sums of a stage."""
+        return cls(
+            stage=stage, calls=totals.calls, cached=totals.cached, failed=totals.failed,
+            input_tokens=totals.input_tokens, output_tokens=totals.output_tokens, unknown_usage=totals.unknown_usage,
+            cost_usd=totals.cost_usd,
+        )  # fmt: skip
+
+
 class StatusReport(Record):
     """What `expbench status` says."""
 
@@ -43,6 +74,8 @@ class StatusReport(Record):
     """(task id, status, reason)."""
     seconds: tuple[tuple[str, float], ...]
     """(stage, seconds spent), in order of first use."""
+    model_calls: tuple[ModelCosts, ...] = ()
+    """By stage, in order of first use, `all` last; empty when no model was asked."""
 
 
 def status_of(workspace: Workspace) -> StatusReport:
@@ -55,7 +88,17 @@ def status_of(workspace: Workspace) -> StatusReport:
         running=is_locked(workspace.lock_path),
         tasks=tuple((task.id, task.status.value, task.status_reason) for task in workspace.tasks()),
         seconds=tuple((stage, round(spent, 1)) for stage, spent in seconds.items()),
+        model_calls=_model_calls(workspace),
     )
+
+
+def _model_calls(workspace: Workspace) -> tuple[ModelCosts, ...]:
+    records = CallLedger(workspace.calls_path).records()
+    stages: dict[str, list[CallRecord]] = {}
+    for record in records:
+        stages.setdefault(record.stage or "other", []).append(record)
+    costs = [ModelCosts.of(stage, sum_records(found)) for stage, found in stages.items()]
+    return (*costs, ModelCosts.of("all", sum_records(records))) if costs else ()
 
 
 def print_status(report: StatusReport, console: Console) -> None:
@@ -63,13 +106,29 @@ def print_status(report: StatusReport, console: Console) -> None:
     inputs = report.info.inputs
     console.print(f"[bold]{escape(report.info.paper_id)}[/bold]  {escape(inputs.repository)} at {inputs.commit[:12]}")
     state = "[yellow]running[/yellow]" if report.running else "at rest"
-    console.print(f"engine {inputs.engine}, sandbox {inputs.sandbox}, {inputs.repeats} repeat(s); {state}")
+    engine = f"model {escape(inputs.model)} at {escape(inputs.endpoint or '')}" if inputs.model else inputs.engine
+    console.print(f"engine {engine}, sandbox {inputs.sandbox}, {inputs.repeats} repeat(s); {state}")
     for task, status, reason in report.tasks:
         console.print(f"  {styled_status(status):<30} {task}" + (f"  [dim]{escape(reason)}[/dim]" if reason else ""))
     if not report.tasks:
         console.print("  no tasks yet")
     if report.seconds:
         console.print("time      " + ", ".join(f"{stage} {spent:g} s" for stage, spent in report.seconds))
+    if report.model_calls:
+        console.print(_costs_table(report.model_calls))
+
+
+def _costs_table(costs: tuple[ModelCosts, ...]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("model calls", "made", "from record", "failed", "tokens in", "tokens out", "$"):
+        table.add_column(heading, justify="left" if heading == "model calls" else "right")
+    for cost in costs:
+        unknown = f" + {cost.unknown_usage} unknown" if cost.unknown_usage else ""
+        table.add_row(
+            cost.stage, str(cost.calls), str(cost.cached), str(cost.failed), f"{cost.input_tokens:,}{unknown}",
+            f"{cost.output_tokens:,}{unknown}", "unknown" if cost.cost_usd is None else f"{cost.cost_usd:.4f}",
+        )  # fmt: skip
+    return table
 
 
 def print_document(document: Document, console: Console) -> None:

@@ -29,5 +29,11 @@ class Settings(BaseSettings):
     """How many chains of scripts are tried before a task is rejected."""
     equivalents: int = Field(default=6, ge=0, le=50)
     """How many further scripts are run to see whether they compute the answer too (and must be masked with it)."""
+    vision: bool = True
+    """With a model: show it the pictures of tables and figures."""
+    reading_workers: int = Field(default=4, ge=1, le=64)
+    """With a model: questions about one paper under way at once; providers of hosted models allow at least as many."""
+    embeddings: str | None = None
+    """With a model: name of an embedding model at the same endpoint, for a dense index beside the lexical one."""
     limits: Limits = Limits()
     """Per re-execution, e.g. `EXPBENCH_LIMITS__WALL_S=3600`."""

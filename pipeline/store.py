@@ -5,13 +5,14 @@ WORKSPACE/
   workspace.json                 what was curated, with which options
   index.html  summary.json       what came out
   ledger.jsonl                   what took how long
-  papers/<paper>/                paper.pdf, document.json, drafts.json
+  papers/<paper>/                paper.pdf, document.json, drafts.json (with a model also reading.json)
+  model/  model_calls.jsonl      with a model: recorded exchanges, and what each call took
   repository/                    the files of the repository at its commit (and repository.json)
   environments/<digest>/         build spec and build log
   tasks/<task>/
     task.yaml  repository/       what an agent may see
     truth.yaml  evidence.json    what only the judge may see, and so are
-    evidence/  validation/  leaks.json  round_trip.json
+    evidence/  validation/  leaks.json  round_trip.json  locate.json (with a model)
   .stages/                       records of finished stages, for --resume
 ```
 
@@ -59,6 +60,12 @@ class Inputs(Record):
     sandbox: Literal["docker", "process"]
     repeats: int
     max_tasks: int | None
+    model: str | None = None
+    """Name of the model; None with the keyless engine."""
+    endpoint: str | None = None
+    """Where the model is (`EXPBENCH_MODEL_ENDPOINT`, else the address): answers are recorded under it."""
+    parameters: str | None = None
+    """How its answers are generated."""
 
 
 class WorkspaceInfo(StoredRecord):
@@ -113,6 +120,16 @@ class Workspace:
     def lock_path(self) -> Path:
         """The lock file of the process that works here."""
         return self.root / ".lock"
+
+    @property
+    def exchanges_dir(self) -> Path:
+        """Recorded exchanges with models."""
+        return self.root / "model"
+
+    @property
+    def calls_path(self) -> Path:
+        """The ledger of model calls (`pipeline.llm.CallLedger`)."""
+        return self.root / "model_calls.jsonl"
 
     @property
     def owner(self) -> str:

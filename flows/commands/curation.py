@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 from rich.console import Console
@@ -11,9 +12,15 @@ from rich.console import Console
 from flows.commands.shared import Json, escape, print_value, status_text
 from pipeline.errors import ExpbenchError, FailureKind
 
+if TYPE_CHECKING:
+    from flows.curate import CurateOptions, Plan
+    from flows.engines import ModelOptions
+
 __all__ = ["app"]
 
 app = typer.Typer()
+_MODEL: Final = "With --engine model"
+"""Heading of the options that only the model engine heeds."""
 
 
 @app.command(
@@ -21,7 +28,12 @@ app = typer.Typer()
     "  expbench curate paper.pdf https://github.com/someone/their-code\n\n"
     "  expbench curate paper.pdf ../their-code --commit 3f2a91c --out work --repeats 3\n\n"
     "  expbench curate paper.pdf ../their-code --out work --resume\n\n"
-    "  expbench curate paper.pdf ../their-code --dry-run --json"
+    "  expbench curate paper.pdf ../their-code --dry-run --json\n\n"
+    "  expbench curate paper.pdf ../their-code --engine model --model gpt-4.1-mini --budget-usd 2\n\n"
+    "  expbench curate paper.pdf ../their-code --engine model --out again --replay --exchanges work/model\n\n"
+    "  expbench curate paper.pdf ../their-code --prefect\n\n"
+    "With --engine model a missing key or model, a used-up account or a failing endpoint end with exit code 8, and a "
+    "used-up budget with 9; what was paid for is kept, and --resume goes on from there."
 )
 def curate(
     pdf: Annotated[Path, typer.Argument(help="The paper.", metavar="PAPER.pdf")],
@@ -44,7 +56,36 @@ def curate(
     allow_missing_submodules: Annotated[
         bool, typer.Option("--allow-missing-submodules", help="Go on without submodules that cannot be fetched.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the inputs and say what would be done.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the inputs and say what would be done, and at what cost.")
+    ] = False,
+    prefect: Annotated[
+        bool, typer.Option("--prefect", help="Submit the run to the Prefect server instead of running it here.")
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.", rich_help_panel=_MODEL)
+    ] = None,
+    budget_usd: Annotated[
+        float | None, typer.Option(min=0, help="Stop before more dollars are spent.", rich_help_panel=_MODEL)
+    ] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(min=0, help="Stop before more calls are made.", rich_help_panel=_MODEL)
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Stop before more tokens are used.", rich_help_panel=_MODEL)
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Neither use nor record exchanges.", rich_help_panel=_MODEL)
+    ] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Ask everything again and record the answers.", rich_help_panel=_MODEL)
+    ] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Answer from recorded exchanges only.", rich_help_panel=_MODEL)
+    ] = False,
+    exchanges: Annotated[
+        Path | None, typer.Option(help="Where exchanges are recorded; default: OUT/model.", rich_help_panel=_MODEL)
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Turn PAPER.pdf and REPOSITORY into tasks: extract, locate, trace, validate, mask."""
@@ -54,22 +95,36 @@ def curate(
     from pipeline.settings import Settings
 
     settings = Settings()
+    chosen = engine or settings.engine
+    asked = _model_options(
+        chosen,
+        {"--no-cache": no_cache, "--refresh": refresh, "--replay": replay},
+        name=model,
+        budget_usd=None if budget_usd is None else Decimal(str(budget_usd)),
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        exchanges=exchanges,
+    )
     options = CurateOptions(
         pdf=pdf,
         repository=repository,
         commit=commit,
         out=out,
-        engine=engine or settings.engine,
+        engine=chosen,
         sandbox=sandbox or settings.sandbox,
         repeats=repeats or settings.repeats,
         max_tasks=max_tasks,
         resume=resume,
         allow_missing_submodules=allow_missing_submodules,
+        model=asked,
     )
     if dry_run:
         with TerminalReporter() as reporter:
             planned = plan(options, reporter)
-        print_value(planned.model_dump(mode="json"), json_output)
+        _print_plan(planned, json_output)
+        return
+    if prefect:
+        _submit(options, json_output)
         return
     try:
         with TerminalReporter() as reporter:
@@ -93,6 +148,65 @@ def curate(
         console.print(f"Release   expbench release {outcome.workspace}", soft_wrap=True)
     if outcome.candidates == 0:
         raise typer.Exit(6)
+
+
+def _model_options(engine: str, modes: dict[str, bool], **values: Any) -> ModelOptions:
+    """The options of the model engine.
+
+    Raises:
+        ExpbenchError: `USAGE` when they contradict each other, or the engine.
+    """
+    from flows.engines import ModelOptions as _ModelOptions
+    from pipeline.llm import CacheMode
+
+    given = [name for name, wanted in modes.items() if wanted]
+    if len(given) > 1:
+        raise _usage(" and ".join(given), "only one of them can hold at once", f"Choose one of {', '.join(modes)}")
+    if engine != "model":
+        given += [
+            f"--{name.replace('_', '-')}" for name, value in values.items() if value is not None and name != "name"
+        ]
+        given += ["--model"] if values.get("name") is not None else []
+        if given:
+            raise _usage(", ".join(given), "means something with the model engine only", "Add --engine model")
+    mode = {"--no-cache": CacheMode.OFF, "--refresh": CacheMode.REFRESH, "--replay": CacheMode.REPLAY}
+    return _ModelOptions(cache=mode[given[0]] if given else CacheMode.USE, **values)
+
+
+def _usage(what: str, cause: str, step: str) -> ExpbenchError:
+    return ExpbenchError(FailureKind.USAGE, what, cause, consequence="Nothing was started", next_step=step)
+
+
+def _submit(options: CurateOptions, as_json: bool) -> None:
+    """Hand a run to the Prefect server.
+
+    Raises:
+        ExpbenchError: `USAGE` when an option is about files of this machine; otherwise see `submit_curation`.
+    """
+    from flows.orchestration.submit import submit_curation
+    from pipeline.llm import CacheMode
+
+    if options.model.cache is not CacheMode.USE or options.model.exchanges is not None:
+        raise _usage("--prefect", "a submitted run uses the exchanges of its own workspace", "Run it here for that")
+    submitted = submit_curation(options)
+    if as_json:
+        print_value(submitted.model_dump(mode="json"), True)
+        return
+    console = Console()
+    console.print(f"submitted as {escape(submitted.name)}: {submitted.url}", soft_wrap=True, highlight=False)
+    console.print(f"Look at   expbench status {submitted.workspace}", soft_wrap=True)
+
+
+def _print_plan(planned: Plan, as_json: bool) -> None:
+    """A plan; on the terminal the forecast of a model is a table of its own."""
+    if as_json:
+        print_value(planned.model_dump(mode="json"), True)
+        return
+    print_value(planned.model_dump(mode="json", exclude={"forecast"}), False)
+    if planned.forecast is not None:
+        from flows.estimate import forecast_table
+
+        Console().print(forecast_table(planned.forecast, f"what {planned.forecast.model} is expected to take"))
 
 
 @app.command(

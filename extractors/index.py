@@ -1,0 +1,163 @@
+"""The index of a paper: passages, captions, table rows and figure texts, found by a query, with where they stand.
+
+EXP-Bench 3.2, stage 2.1: later passes ask the whole paper, appendices included. An index is anything with `search`;
+lexical (BM25) is the default and needs nothing, dense ranks by vectors of an embedding function, and `FusedIndex` puts
+both together. All are exact and deterministic: a paper has some hundred units, so nothing approximate is needed. Every
+hit cites its unit, and a unit its page and boxes. Text that a reader of the page does not see is in no unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final, NamedTuple, Protocol
+
+import bm25s
+import numpy as np
+
+from extractors.refining import tokens
+from pipeline.paper import Box, Document, SectionKind
+
+__all__ = ["DenseIndex", "Embed", "FusedIndex", "Hit", "LexicalIndex", "PaperIndex", "Unit", "units_of"]
+
+Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+"""Texts to vectors, one each, e.g. `pipeline.llm.ModelClient.embed`."""
+
+_RANK_OFFSET: Final = 60
+"""Reciprocal rank fusion as Cormack et al. (SIGIR 2009) tuned it: 1 / (60 + rank)."""
+
+
+class Unit(NamedTuple):
+    """A piece of a paper that can be found and cited."""
+
+    id: str
+    """`p0027`, `caption:Table 2`, `Table 2 row 3`, `Figure 1 texts`."""
+    title: str
+    """Heading of its section, or the label of its table or figure."""
+    text: str
+    page: int
+    boxes: tuple[tuple[int, Box], ...]
+    """(page, box) pairs."""
+    appendix: bool = False
+
+
+class Hit(NamedTuple):
+    """A unit with its score; scores are comparable within one answer of one index only."""
+
+    score: float
+    unit: Unit
+
+
+class PaperIndex(Protocol):
+    """Anything that finds units of one paper."""
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """All units, in the order of the paper."""
+
+    def search(self, query: str, limit: int) -> list[Hit]:
+        """The best units for a query, best first, ties in the order of the paper."""
+
+
+def units_of(document: Document) -> tuple[Unit, ...]:
+    """Everything of a paper that can be cited, in reading order; references are left out."""
+    units: list[Unit] = []
+    for passage in document.passages:
+        section = document.section_of(passage)
+        if section is not None and section.kind is SectionKind.REFERENCES:
+            continue
+        appendix = section is not None and section.kind is SectionKind.APPENDIX
+        title = section.title if section else document.title
+        units.append(Unit(passage.id, title, passage.text, passage.page, passage.boxes, appendix))
+    for caption in document.captions:
+        boxes = ((caption.page, caption.box),)
+        units.append(Unit(f"caption:{caption.label}", caption.label, caption.text, caption.page, boxes))
+    for table in document.tables:
+        for row in range(table.header_rows, len(table.grid)):
+            cells = [
+                f"{' / '.join(table.column_headers(column)) or '-'}: {text}"
+                for column, text in enumerate(table.grid[row])
+                if text
+            ]
+            drawn = [cell.box for cell in table.cells if cell.row == row and cell.box is not None]
+            place = (table.page, reduce(Box.union, drawn) if drawn else table.box)
+            units.append(Unit(f"{table.label} row {row}", table.label, "; ".join(cells), table.page, (place,)))
+    for figure in document.figures:
+        if figure.texts:
+            place = (figure.page, figure.box)
+            units.append(Unit(f"{figure.label} texts", figure.label, "; ".join(figure.texts), figure.page, (place,)))
+    return tuple(units)
+
+
+def _best(scores: Sequence[float], units: Sequence[Unit], limit: int) -> list[Hit]:
+    order = sorted(range(len(units)), key=lambda position: (-scores[position], position))
+    return [Hit(scores[position], units[position]) for position in order[:limit] if scores[position] > 0]
+
+
+class LexicalIndex:
+    """BM25 over the units."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self.units: Sequence[Unit] = tuple(units)
+        self._model = None
+        corpus = [tokens(f"{unit.title} {unit.text}") or ["-"] for unit in self.units]
+        if corpus:
+            self._model = bm25s.BM25()
+            self._model.index(corpus, show_progress=False)
+
+    def search(self, query: str, limit: int) -> list[Hit]:
+        """The units that share the query's rare words; what shares none is left out."""
+        words = sorted(set(tokens(query)))
+        if self._model is None or not words:
+            return []
+        return _best([float(score) for score in self._model.get_scores(words)], self.units, limit)
+
+
+class DenseIndex:
+    """Cosine similarity of vectors.
+
+    Args:
+        units: what can be found.
+        embed: makes the vectors; is asked once for all units, and once per query.
+    """
+
+    def __init__(self, units: Sequence[Unit], embed: Embed) -> None:
+        self.units: Sequence[Unit] = tuple(units)
+        self._embed = embed
+        self._vectors = _normed(embed([f"{unit.title}\n{unit.text}" for unit in self.units])) if self.units else None
+
+    def search(self, query: str, limit: int) -> list[Hit]:
+        """The units whose vectors point the query's way."""
+        if self._vectors is None or not query.strip():
+            return []
+        scores = self._vectors @ _normed(self._embed([query]))[0]
+        return _best([round(float(score), 9) for score in scores], self.units, limit)
+
+
+def _normed(vectors: Sequence[Sequence[float]]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    array = np.asarray(vectors, dtype=np.float64)
+    length = np.linalg.norm(array, axis=1, keepdims=True)
+    normed: np.ndarray[tuple[int, int], np.dtype[np.float64]] = array / np.where(length == 0, 1, length)
+    return normed
+
+
+@dataclass(frozen=True)
+class FusedIndex:
+    """Several indexes over the same units, by reciprocal rank."""
+
+    indexes: tuple[PaperIndex, ...]
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """The units of the first index, which are those of all."""
+        return self.indexes[0].units
+
+    def search(self, query: str, limit: int) -> list[Hit]:
+        """Units that several indexes rank high come first."""
+        position = {unit.id: number for number, unit in enumerate(self.units)}
+        scores = [0.0] * len(self.units)
+        for index in self.indexes:
+            for rank, hit in enumerate(index.search(query, 3 * limit), 1):
+                scores[position[hit.unit.id]] += 1 / (_RANK_OFFSET + rank)
+        return _best(scores, self.units, limit)
