@@ -1,0 +1,214 @@
+"""The index of an HTML report: one file with leaderboard, charts, tables and the list of all episodes.
+
+Nothing is fetched: charts are inline SVG, the list of episodes is data in the page, drawn a hundred rows at a time. A
+content security policy lets only the page's own script run, should escaping ever fail.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from evaluation.failures import FailureType, Taxonomy
+from evaluation.metrics import TABLE_1, Estimate, Metric, mark
+from evaluation.report import charts
+from evaluation.report.cleaning import clean_text
+from evaluation.report.episode_page import Render
+from evaluation.report.results import Configuration, Episode, Results, configuration_of
+from evaluation.report.summary import LEADERBOARD, Entry, Summary
+from evaluation.report.tables import Table, all_tables, amount_text, bounds_text, percent, range_text
+from evaluation.scores import EpisodeStatus
+
+__all__ = ["index_page"]
+
+_PARTS: Final[tuple[tuple[str, str], ...]] = (
+    ("leaderboard", "Leaderboard"), ("cost", "Cost and time"), ("strictness", "Strictness"),
+    ("categories", "Categories"), ("stability", "Stability"), ("failures", "Failure types"), ("episodes", "Episodes"),
+)  # fmt: skip
+_PARETO: Final = (Metric.ALL_E, Metric.ALL, Metric.I_E, Metric.C_D, Metric.C, Metric.D, Metric.I, Metric.E)
+_STATUSES: Final = tuple(EpisodeStatus)
+_WHOLE: Final = 1000
+_TABLES: Final = ("leaderboard", "bounds", "cost", "strictness", "stability", "repeats", "pass-rates", "families")
+
+
+def index_page(
+    results: Results,
+    summary: Summary,
+    taxonomy: Taxonomy | None,
+    folders: dict[Configuration, str],
+    render: Render,
+    *,
+    title: str,
+    public: bool,
+    pages: bool,
+) -> str:
+    """The index as HTML.
+
+    Args:
+        taxonomy: failure types; None: none were made.
+        folders: directory of each configuration's pages below `episodes/`.
+        render: renders a template of this package.
+        public: leave out what only graders may see.
+        pages: are there pages of the episodes to link to?
+    """
+    order = {entry.label: index for index, entry in enumerate(summary.entries)}
+    types = _types(taxonomy, public)
+    categories = sorted({scores.category for scores in results.scores})
+    tables = {table.name: table for table in all_tables(summary)}
+    return render(
+        "index.html.j2",
+        {
+            "title": title,
+            "public": public,
+            "summary": summary,
+            "tables": {name: tables.get(name) for name in _TABLES} | {"categories": tables["categories"]},
+            "parts": [part for part in _PARTS if part[0] != "failures" or taxonomy is not None],
+            "leaderboard": LEADERBOARD,
+            "lines": [_line(index, entry) for index, entry in enumerate(summary.entries)],
+            "graders": sorted({grader for entry in summary.entries for grader in entry.graders}),
+            "legend": charts.legend([entry.label for entry in summary.entries]),
+            "pareto_views": _pareto_views(summary),
+            "ladder_views": [
+                ("execution-checked episodes (Fig. 6b)", charts.ladder_lines(summary.entries, everywhere=False)),
+                ("all episodes", charts.ladder_lines(summary.entries, everywhere=True)),
+            ],
+            "category_views": [(metric.value, charts.category_bars(summary, metric)) for metric in TABLE_1],
+            "category_rows": _category_rows(tables["categories"], summary, order, categories),
+            "stability": charts.stability_dots(summary),
+            "taxonomy": taxonomy,
+            "types": types,
+            "failure_chart": charts.failure_bars(taxonomy, {item.id: item.name for item in types}) if taxonomy else "",
+            "problems": [] if public else results.problems,
+            "configs": summary.entries,
+            "categories": categories,
+            "statuses": [status.value for status in _STATUSES],
+            "row_metrics": LEADERBOARD,
+            "repeated": any(entry.repeats > 1 for entry in summary.entries),
+            "data": _data(results, summary, taxonomy, folders, categories, pages),
+        },
+    )
+
+
+def _types(taxonomy: Taxonomy | None, public: bool) -> tuple[FailureType, ...]:
+    """Failure types for the page; in public without examples, and without names that a model took from the truth."""
+    if taxonomy is None:
+        return ()
+    if not public:
+        return tuple(
+            item.evolve(
+                name=clean_text(item.name),
+                description=clean_text(item.description),
+                examples=tuple(example.evolve(text=clean_text(example.text)) for example in item.examples),
+            )
+            for item in taxonomy.types
+        )
+    return tuple(
+        item.evolve(examples=())
+        if item.known
+        else item.evolve(examples=(), name=f"failure type {item.id} (name withheld)", description="")
+        for item in taxonomy.types
+    )
+
+
+def _line(index: int, entry: Entry) -> dict[str, Any]:
+    def cell(number: int, item: Estimate) -> dict[str, Any]:
+        interval = f" 95 % interval {range_text(item.interval)}." if item.interval else ""
+        bounds = bounds_text(item)
+        wide = f" With the unknown ones between {bounds}." if bounds else ""
+        return {
+            "text": percent(item.mean),
+            "share": item.mean,
+            "interval": range_text(item.interval),
+            "bounds": bounds,
+            "metric_index": number,
+            "title": f"{item.metric.value}: mean over {item.known} of {item.n} episodes.{interval}{wide}",
+        }
+
+    return {
+        "index": index,
+        "entry": entry,
+        "key": Markup('<svg class="key" viewBox="-8 -8 16 16" aria-hidden="true">{}</svg>').format(
+            charts.mark_of(index)
+        ),
+        "cells": [cell(number, item) for number, item in enumerate(entry.estimates)],
+        "cost": amount_text(entry, "cost"),
+        "time": amount_text(entry, "time"),
+    }
+
+
+def _mille(value: float) -> int:
+    """Per mille; only what is exactly full is 1000, since the page finds full marks by that."""
+    return _WHOLE if value >= 1 else min(_WHOLE - 1, round(_WHOLE * value))
+
+
+def _pareto_views(summary: Summary) -> list[tuple[str, Markup]]:
+    return [
+        (f"{metric.value} against {amount}", charts.pareto_plot(summary, amount, metric))
+        for metric in _PARETO
+        for amount in ("cost", "time")
+    ]
+
+
+def _category_rows(
+    table: Table, summary: Summary, order: dict[str, int], categories: list[str]
+) -> list[dict[str, Any]]:
+    metrics = [LEADERBOARD.index(metric) for metric in TABLE_1]
+    return [
+        {"cells": cells, "agent": order[row.label], "category": categories.index(row.category), "metrics": metrics}
+        for cells, row in zip(table.rows, summary.categories, strict=True)
+    ]
+
+
+def _data(
+    results: Results,
+    summary: Summary,
+    taxonomy: Taxonomy | None,
+    folders: dict[Configuration, str],
+    categories: list[str],
+    pages: bool,
+) -> Markup:
+    """What the script needs: short rows, so that 10,000 of them stay near a megabyte (see `index.js` for the form)."""
+    places = {Configuration(entry.agent, entry.model, entry.run): index for index, entry in enumerate(summary.entries)}
+    category_numbers = {name: number for number, name in enumerate(categories)}
+    types = {item.id: number for number, item in enumerate(taxonomy.types)} if taxonomy else {}
+    members = taxonomy.members if taxonomy else {}
+    rows = []
+    for scores, folder in results.episodes:
+        configuration = configuration_of(scores)
+        values = [mark(scores, metric).value for metric in LEADERBOARD]
+        directory = folder.root.parent.name
+        rows.append(
+            [
+                places[configuration],
+                clean_text(scores.task),
+                folder.root.name,
+                category_numbers[scores.category],
+                _STATUSES.index(scores.status),
+                [None if value is None else _mille(value) for value in values],
+                None if scores.cost_usd is None else round(scores.cost_usd, 6),
+                None if scores.wall_s is None else round(scores.wall_s, 1),
+                [types[name] for name in members.get(Episode(scores, folder).key, ())],
+                0 if directory == scores.task else directory,
+            ]
+        )
+    configs = [
+        {
+            "label": clean_text(entry.label),
+            "folder": folders[Configuration(entry.agent, entry.model, entry.run)],
+            "repeats": entry.repeats,
+        }
+        for entry in summary.entries
+    ]
+    value = {
+        "configs": configs,
+        "categories": categories,
+        "statuses": [status.value for status in _STATUSES],
+        "metrics": [metric.value for metric in LEADERBOARD],
+        "pages": pages,
+        "rows": rows,
+    }
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    # inside <script> only these can end or open anything; JSON has them in strings alone
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704

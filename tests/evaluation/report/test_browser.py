@@ -1,0 +1,98 @@
+"""The report in Chromium: scripts run under the policy, links and filters work, hostile text does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.report.html import write_html
+from evaluation.report.results import load_results
+from evaluation.report.summary import summarise
+from pipeline.progress import SilentReporter
+from tests.evaluation.report.conftest import HOSTILE
+from tests.evaluation.report.synthetic import write_run
+
+pytestmark = pytest.mark.browser
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("browser")
+    run = write_run(root / "run", tasks=4, events=400, texts=HOSTILE)
+    results = load_results([run])
+    summary = summarise(results, resamples=50)
+    write_html(
+        results, summary, None, root / "out", title="Evaluation", public=False, pages=True, reporter=SilentReporter()
+    )
+    return root / "out"
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip("Chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.errors = []
+        page.on("console", lambda message: page.errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        yield page
+        browser.close()
+
+
+def test_a_cell_leads_to_its_episodes_and_these_to_their_pages(report: Path, tab: Any) -> None:
+    from playwright.sync_api import expect
+
+    tab.goto((report / "index.html").as_uri())
+    tab.wait_for_selector("#rows tr")
+    assert tab.locator("#rows tr").count() == 4
+    tab.locator("#leaderboard td.n a").nth(1).click()
+    expect(tab.locator("#f-metric")).to_have_value("1")
+    tab.select_option("#f-mark", "")
+    tab.fill("#f-q", "task-2")
+    assert tab.locator("#rows tr").count() == 1
+    tab.locator("#rows a").first.click()
+    tab.wait_for_selector("#shown:has-text('of 400 events loaded')")
+    assert tab.locator("h1").inner_text() == "paper-2-task-2"
+    assert not tab.errors
+
+
+def test_events_are_loaded_searched_and_linked(report: Path, tab: Any) -> None:
+    from playwright.sync_api import expect
+
+    page = next(report.glob("episodes/*/paper-1-task-1/0.html"))
+    tab.goto(f"{page.as_uri()}#e390")
+    tab.wait_for_selector("#e390[open]")
+    tab.fill("#search", "--n 393")
+    expect(tab.locator(".event:not([hidden])")).to_have_count(2)  # not by `wait_for_function`: the policy forbids eval
+    assert not tab.errors
+
+
+def test_hostile_text_does_not_run(report: Path, tab: Any) -> None:
+    for path in [report / "index.html", *sorted(report.glob("episodes/*/*/0.html"))[:2]]:
+        tab.goto(path.as_uri())
+        tab.wait_for_load_state("load")
+        assert tab.evaluate("window.hacked === undefined")
+        if path.name != "index.html":  # files of further events go in as markup: they, too, must hold none of theirs
+            tab.evaluate("document.getElementById('more').click()")
+            tab.wait_for_selector("#e200", state="attached")
+            assert tab.evaluate("window.hacked === undefined")
+    assert not tab.errors
+
+
+def test_an_injected_script_would_be_stopped_by_the_policy(report: Path, tab: Any) -> None:
+    broken = report / "broken.html"
+    text = (report / "index.html").read_text()
+    broken.write_text(
+        text.replace("<h1>", "<script>window.hacked = 4</script><img src=x onerror='window.hacked=5'><h1>")
+    )
+    tab.goto(broken.as_uri())
+    tab.wait_for_selector("#rows tr")
+    assert tab.evaluate("window.hacked === undefined")
