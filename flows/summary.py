@@ -142,8 +142,8 @@ def _logs(directory: Path, task: Task) -> list[dict[str, str]]:
     logs = []
     for run in task.validation.runs:
         for number, code in enumerate(run.exit_codes):
-            stdout = directory / run.log / f"{number}.stdout"
-            stderr = directory / run.log / f"{number}.stderr"
+            stdout = directory / "validation" / run.log / f"{number}.stdout"
+            stderr = directory / "validation" / run.log / f"{number}.stderr"
             logs.append(
                 {
                     "title": f"run {run.repeat}, command {number + 1}: "

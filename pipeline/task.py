@@ -318,7 +318,7 @@ class RunReport(Record):
     failure: str | None = None
     """A `FailureKind`, when a command failed."""
     log: str
-    """Directory with stdout and stderr, relative to the task directory."""
+    """Directory with stdout and stderr, relative to the task's `validation` directory."""
     produced: tuple[tuple[str, str], ...] = ()
     """(path, sha256) of files that the run created or changed."""
 
@@ -377,10 +377,22 @@ class Review(Record):
     """A person's (or an explicit rule's) decision on a task."""
 
     reviewer: str
-    decision: Literal["approve", "edit", "reject"]
+    """A name, or `rule: ...` where no person looked."""
+    decision: Literal["approve", "edit", "reject", "send_back"]
+    """`edit` approves the task with the reviewer's changes; `send_back` asks for another chain of scripts."""
     comment: str = ""
     at: str
     """ISO 8601, UTC."""
+    run: str | None = None
+    """Where the decision was made (a review run and its question); the same decision is never applied twice."""
+    before: str | None = None
+    """Digest of the task's content that the reviewer saw (`flows.review.content_digest`)."""
+    after: str | None = None
+    """Digest of the content after the decision; the decision holds for this content and no other."""
+    changes: tuple[tuple[str, str], ...] = ()
+    """(field, unified diff) of what the reviewer changed."""
+    wishes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """What the stages must heed from now on: `sources` (the chain), `mask` and `keep` (paths), `refused` (entries)."""
 
 
 class Provenance(Record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
@@ -96,6 +97,17 @@ def test_the_example_gives_release_candidates_with_proof(reference: Workspace) -
             Verdict.FAIL,
             Verdict.PASS,
         )
+
+
+def test_the_page_shows_what_the_runs_printed(reference: Workspace) -> None:
+    """A bug it records: the page looked for the logs one folder too high, and showed empty ones."""
+    page = html.unescape((reference.root / "index.html").read_text(encoding="utf-8"))
+    for task in reference.tasks():
+        assert task.validation is not None
+        logs = reference.task_dir(task.id) / "validation" / task.validation.runs[0].log
+        lines = [line for path in logs.glob("*.stdout") for line in path.read_text(encoding="utf-8").splitlines()]
+        assert lines
+        assert lines[-1] in page
 
 
 def _in_unit(value: float, observed: tuple[float, ...]) -> tuple[float, ...]:
