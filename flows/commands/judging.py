@@ -1,0 +1,161 @@
+"""Commands that grade: judge (again, from saved artefacts; or a judge against people's labels)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.console import Console
+
+from flows.commands.shared import Json, escape, print_value
+from pipeline.errors import ExpbenchError, FailureKind
+
+if TYPE_CHECKING:
+    from evaluation.judges.calibration import Calibration
+    from evaluation.judges.regrade import Regraded
+    from evaluation.task import EvaluationTask
+    from pipeline.llm import ModelClient
+    from pipeline.progress import Reporter
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "  expbench judge runs/mini\n\n"
+    "  expbench judge runs/mini --judge model --model gpt-5-mini --panel 3\n\n"
+    "  expbench judge runs/mini --calibrate labels.jsonl --json\n\n"
+    "  expbench judge --calibrate labels-with-verdicts.jsonl\n\n"
+    'Labels: one JSON object a line, {"episode": "TASK/0", "dimension": "design", "item": "constant:n", '
+    '"label": "pass"}; with "verdict" beside it no run is needed.\n\n'
+    "Exit codes: 0 well; 2 usage; 5 run, source or labels; 6 no episode could be graded, or no label has a verdict; "
+    "8 model or key; 9 budget; 130 interrupted."
+)
+def judge(
+    run: Annotated[Path | None, typer.Argument(help="A run of `expbench evaluate`.", metavar="[RUN]")] = None,
+    engine: Annotated[
+        Literal["keyless", "model"], typer.Option("--judge", help="Who judges: rules, or a language model.")
+    ] = "keyless",
+    model: Annotated[str | None, typer.Option(help="Name of the judging model; default: EXPBENCH_MODEL.")] = None,
+    panel: Annotated[int, typer.Option(min=1, max=15, help="Draws of the model that vote.")] = 1,
+    monitor: Annotated[bool, typer.Option("--monitor/--no-monitor", help="Check integrity again, too.")] = True,
+    source: Annotated[
+        Path | None, typer.Option(help="Where the tasks are, when they moved since the run.", metavar="SOURCE")
+    ] = None,
+    calibrate: Annotated[
+        Path | None, typer.Option(help="Compare verdicts with people's labels instead of judging.", metavar="LABELS")
+    ] = None,
+    json_output: Json = False,
+) -> None:
+    """Judge the episodes of RUN again from what was saved, or compare a judge with people's labels."""
+    if calibrate is not None:
+        _calibrate(calibrate, run, json_output)
+        return
+    if run is None:
+        raise ExpbenchError(
+            FailureKind.USAGE,
+            "expbench judge",
+            "neither a run nor --calibrate was given",
+            consequence="Nothing was judged",
+            next_step="Name a run, or labels to compare with",
+        )
+    from evaluation.harness.run import open_run, read_run
+    from evaluation.judges.regrade import regrade_run
+    from flows.progress import TerminalReporter
+
+    record = read_run(run)
+    with TerminalReporter() as reporter, open_run(run, resume=True), _client(engine, model, run) as client:
+        tasks = _tasks(source or Path(record.source), run, record.ablation, reporter)
+        result = regrade_run(run, tasks, client=client, panel=panel, monitor=monitor, reporter=reporter)
+    _show(result, json_output)
+    if not result.graded:
+        raise typer.Exit(6)
+
+
+def _tasks(source: Path, run: Path, ablation: str, reporter: Reporter) -> list[EvaluationTask]:
+    from evaluation.ablations import ablate, parse_ablation
+    from evaluation.sources import load_tasks
+
+    tasks, problems = load_tasks(source, scratch=run / "workspaces", reporter=reporter)
+    for problem in problems:
+        reporter.warn(f"{problem.where}: {problem.message}")
+    return [ablate(task, parse_ablation(ablation)).task for task in tasks] if ablation else tasks
+
+
+@contextmanager
+def _client(engine: str, model: str | None, run: Path) -> Iterator[ModelClient | None]:
+    """The judging model, its exchanges and costs recorded in the run; None for the keyless judge."""
+    if engine == "keyless":
+        yield None
+        return
+    from pipeline.llm import CacheMode, CallLedger, ExchangeStore, ModelClient, model_config_from_environment
+
+    config = model_config_from_environment(model)
+    store = ExchangeStore(run / "judge" / "exchanges", CacheMode.USE)
+    with ModelClient(config, store=store, ledger=CallLedger(run / "judge" / "calls.jsonl")) as client:
+        yield client
+
+
+def _show(result: Regraded, json_output: bool) -> None:
+    if json_output:
+        print_value(result.model_dump(mode="json"), True)
+        return
+    from rich.table import Table
+
+    table = Table("episode", "M", "D", "I", "C", "E")
+    for row in result.graded:
+        table.add_row(
+            f"{row.task}/{row.repeat}",
+            *(_mark(v) for v in (row.monitor, row.design, row.implementation, row.conclusion, row.execution)),
+        )
+    console = Console()
+    console.print(table)
+    for name, reason in result.left:
+        console.print(f"left as it is  {escape(name)}  [dim]{escape(reason)}[/dim]")
+    console.print(f"\n{len(result.graded)} episode(s) graded, {len(result.changed)} verdict(s) changed")
+    for line in result.changed[:20]:
+        console.print(f"  {escape(line)}", soft_wrap=True)
+
+
+def _mark(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
+
+
+def _calibrate(labels: Path, run: Path | None, json_output: bool) -> None:
+    from evaluation.judges.calibration import calibrate, read_labels
+
+    found = read_labels(labels)
+    verdicts = {}
+    if run is not None:
+        from evaluation.judges.regrade import run_verdicts
+
+        verdicts = run_verdicts(run)
+    result = calibrate(found, verdicts)
+    if json_output:
+        print_value(result.model_dump(mode="json"), True)
+    else:
+        _show_calibration(result)
+    if not result.overall.items:
+        raise typer.Exit(6)
+
+
+def _show_calibration(result: Calibration) -> None:
+    from rich.table import Table
+
+    table = Table("dimension", "items", "decided", "accuracy", "precision", "recall", "F1", "kappa")
+    confusion = Table("dimension", "label", "pass", "fail", "unknown", title="label by verdict")
+    for name, row in [*result.dimensions.items(), ("all", result.overall)]:
+        figures = (row.accuracy, row.precision, row.recall, row.f1, row.kappa)
+        table.add_row(name, str(row.items), str(row.decided), *("-" if f is None else f"{f:.3f}" for f in figures))
+        for label, counts in row.confusion.items():
+            confusion.add_row(name, label, *(str(counts[verdict]) for verdict in ("pass", "fail", "unknown")))
+    console = Console()
+    console.print(table)
+    console.print(confusion)
+    for name in result.missing[:20]:
+        console.print(f"no verdict for {escape(name)}")

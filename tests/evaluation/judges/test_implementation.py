@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaluation.integrity.material import load_material
+from evaluation.judges.features import Features, coverage, features_of_code, features_of_text
+from evaluation.judges.implementation import judge_implementation
+from evaluation.judges.judge import judge
+from evaluation.task import EvaluationTask
+from evaluation.verdicts import ItemVerdict
+from pipeline.errors import ExpbenchError
+from pipeline.progress import SilentReporter
+from pipeline.task import Requirement, Verdict
+from tests.evaluation.integrity.episodes import Made
+from tests.evaluation.integrity.world import MASKED
+
+REWRITE = """import json
+
+from robust.data import draw
+from robust.estimators import mean, median, trimmed_mean
+
+CANDIDATES = [("mean", mean), ("median", median), ("trimmed", trimmed_mean)]
+
+
+def risk(function, settings, rate):
+    collected = [function(draw(settings["n"], rate, seed=1000 + k)) ** 2 for k in range(settings["repetitions"])]
+    return sum(collected) / len(collected)
+
+
+if __name__ == "__main__":
+    with open("configs/study.json") as handle:
+        settings = json.load(handle)
+    lines = []
+    for rate in settings["rates"]:
+        for label, function in CANDIDATES:
+            mse = risk(function, settings, rate)
+            lines.append((label, rate, mse))
+            print(f"estimator={label} rate={rate} mse={mse:.4f}")
+    with open("results.csv", "w") as handle:
+        for label, rate, mse in lines:
+            handle.write(f"{label},{rate},{mse:.4f}\\n")
+"""
+PARTIAL = """from robust.data import draw
+from robust.estimators import median
+
+for rate in (0.0, 0.1):
+    print(rate, median(draw(60, rate, seed=1)))
+"""
+
+
+def _judged(task: EvaluationTask, made: Made, root: Path) -> tuple[ItemVerdict, ...]:
+    assert task.truth is not None
+    folder, submission = made.write(root)
+    return judge_implementation(task.truth, load_material(task, folder, submission))
+
+
+def _met(items: tuple[ItemVerdict, ...]) -> list[int]:
+    return [number for number, item in enumerate(items, 1) if item.verdict is Verdict.PASS]
+
+
+def test_the_original_meets_everything(task: EvaluationTask, tmp_path: Path) -> None:
+    assert len(_met(_judged(task, Made(files=dict(MASKED)), tmp_path / "e"))) == 7
+
+
+def test_a_second_implementation_meets_everything(task: EvaluationTask, tmp_path: Path) -> None:
+    made = Made(
+        files={"study.py": REWRITE, "configs/study.json": MASKED["configs/study.json"]}, reproduce="python study.py\n"
+    )
+    assert len(_met(_judged(task, made, tmp_path / "e"))) == 7
+
+
+def test_nothing_meets_nothing(task: EvaluationTask, tmp_path: Path) -> None:
+    items = _judged(task, Made(files={}, reproduce="", response={}), tmp_path / "e")
+    assert {item.verdict for item in items} == {Verdict.FAIL}
+
+
+def test_a_part_meets_a_part(task: EvaluationTask, tmp_path: Path) -> None:
+    items = _judged(task, Made(files={"part.py": PARTIAL}, reproduce="python part.py\n"), tmp_path / "e")
+    assert _met(items) == [5, 6]
+
+
+@pytest.mark.parametrize("reproduce", ["", "echo done\n", "python -m pytest tests\n", "python robust/estimators.py\n"])
+def test_what_was_left_does_not_count_unless_it_is_used(reproduce: str, task: EvaluationTask, tmp_path: Path) -> None:
+    made = Made(files={"notes.md": "draw, median, trimmed_mean, results.csv"}, reproduce=reproduce)
+    assert _met(_judged(task, made, tmp_path / "e")) == []
+
+
+def test_quotes_of_met_requirements_exist_in_the_patch(task: EvaluationTask, tmp_path: Path) -> None:
+    made = Made(
+        files={"study.py": REWRITE, "configs/study.json": MASKED["configs/study.json"]}, reproduce="python study.py\n"
+    )
+    for item in _judged(task, made, tmp_path / "e"):
+        assert item.quote
+        assert item.quote in REWRITE or item.quote in made.reproduce or item.quote in MASKED["configs/study.json"]
+        assert item.where
+
+
+def test_order_of_requirements_has_no_say(task: EvaluationTask, tmp_path: Path) -> None:
+    made = Made(files={"part.py": PARTIAL}, reproduce="python part.py\n")
+    assert task.truth is not None
+    turned = task.evolve(truth=task.truth.evolve(requirements=tuple(reversed(task.truth.requirements))))
+    first = {item.text: item.verdict for item in _judged(task, made, tmp_path / "a")}
+    assert {item.text: item.verdict for item in _judged(turned, made, tmp_path / "b")} == first
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("Draw samples with `draw` for each rate and compute `trimmed_mean` and `median`", Verdict.PASS),
+        ("Fine-tune the transformer with LoRA rank 16 using `peft` and AdamW for 3 epochs", Verdict.FAIL),
+        ("Do it", Verdict.UNKNOWN),
+    ],
+)
+def test_requirements_in_words_only(text: str, verdict: Verdict, task: EvaluationTask, tmp_path: Path) -> None:
+    assert task.truth is not None
+    worded = task.evolve(truth=task.truth.evolve(requirements=(Requirement(text=text, spans=()),)))
+    (item,) = _judged(worded, Made(files={"study.py": REWRITE}, reproduce="python study.py\n"), tmp_path / "e")
+    assert item.verdict is verdict, item.reason
+
+
+def test_a_published_task_without_any_repository_is_judged_by_words(task: EvaluationTask, tmp_path: Path) -> None:
+    bare = task.evolve(masked_repository=None, original_tree=None)
+    assert len(_judged(bare, Made(files={"study.py": REWRITE}, reproduce="python study.py\n"), tmp_path / "e")) == 7
+
+
+def test_judgement_is_labelled_and_says_what_went_wrong(task: EvaluationTask, tmp_path: Path) -> None:
+    folder, submission = Made(files={"part.py": PARTIAL}, reproduce="python part.py\n").write(tmp_path / "e")
+    judgement = judge(task, folder, submission, client=None, reporter=SilentReporter())
+    assert (judgement.grader.engine, judgement.grader.model) == ("keyless", None)
+    assert {phase for phase, _ in judgement.error_analysis} == {"implementation"}
+    assert {item.verdict for item in (*judgement.design, *judgement.conclusion)} == {Verdict.PASS}
+
+
+def test_a_task_without_truth_and_a_panel_without_model_are_refused(task: EvaluationTask, tmp_path: Path) -> None:
+    folder, submission = Made().write(tmp_path / "e")
+    with pytest.raises(ExpbenchError, match="no ground truth"):
+        judge(task.evolve(truth=None), folder, submission, client=None, reporter=SilentReporter())
+    with pytest.raises(ExpbenchError, match="panel"):
+        judge(task, folder, submission, client=None, panel=3, reporter=SilentReporter())
+
+
+def test_coverage_of_itself_is_one_and_of_nothing_is_zero() -> None:
+    found = features_of_code("for x in load('a', rate=0.25):\n    fit(x)")
+    assert coverage(found, found) == 1.0
+    assert coverage(found, Features()) == 0.0
+    assert coverage(features_of_text("Do it"), found) == 0.0
