@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from pipeline.llm import ModelClient, ModelConfig, Parameters, RetryPolicy
 from pipeline.llm.protocol_server import ProtocolServer, Script, Turn
 
 Serve = Callable[..., ProtocolServer]
+Connect = Callable[..., ModelClient]
 
 
 @pytest.fixture
@@ -37,3 +39,22 @@ def no_ambient_model(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LANGSMITH_TRACING", "false")
     monkeypatch.setenv("LANGCHAIN_TRACING_V2", "false")
+
+
+@pytest.fixture
+def connect(no_ambient_model: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
+    """`connect(server, **options of the client)` is a client of a protocol server; all are closed with the test."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
+    with ExitStack() as stack:
+
+        def make(server: ProtocolServer, **options: Any) -> ModelClient:
+            config = ModelConfig(
+                model="scripted",
+                base_url=server.base_url,
+                parameters=Parameters(max_output_tokens=1000),
+                retry=RetryPolicy(attempts=1),
+                timeout_s=60.0,
+            )
+            return stack.enter_context(ModelClient(config, **options))
+
+        yield make

@@ -81,7 +81,7 @@ class Checks:
     def structured(self) -> str:
         """A value that fits a schema."""
         got = self.client.structured(_request(f"Extract the claim: {_SENTENCE}"), Claim)
-        return f"{got.value!r}, {'native' if got.native else 'instructed'}, {got.repairs} repairs"
+        return f"{got.value!r}, {got.mode}, {got.repairs} repairs"
 
     def cached(self) -> str:
         """The first answer again, from the store and by replay."""

@@ -1,7 +1,8 @@
-"""One call: reserve its worst case, try, settle, write the ledger's line, and try again where that makes sense.
+"""One call: reserve its worst case, try, settle, write the ledger's lines, and try again where that makes sense.
 
-Whatever ends an attempt - an answer, a typed failure, Ctrl-C, a defect - its reservation is settled once and its line
-is written once.
+The ledger says that an attempt begins before anything is sent. Whatever ends it - an answer, a typed failure, Ctrl-C, a
+defect - its reservation is settled once and its end is written once; of an attempt that SIGKILL ends, the line before
+remains.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any, Generic, Literal, TypeVar
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm.budget import Budget, Reservation, Spent
 from pipeline.llm.cancel import CancelToken, Clock
-from pipeline.llm.config import ModelConfig
+from pipeline.llm.config import Api, ModelConfig
 from pipeline.llm.errors_map import CallFailure, ModelError, classify, provider_errors
-from pipeline.llm.ledger import CallLedger, CallRecord
+from pipeline.llm.ledger import STARTED, CallLedger, CallRecord
 from pipeline.llm.loop import run
 from pipeline.llm.prices import Price
 from pipeline.llm.types import Parameters, PromptRef, Usage
@@ -41,6 +42,7 @@ class Call(Generic[T]):
     once: Callable[[int, float], Coroutine[Any, Any, T]]
     """Makes one attempt, given its number and its deadline in seconds."""
     usage_of: Callable[[T], Usage | None]
+    api: Api | None = None
     prompt: PromptRef | None = None
     repair: int = 0
     left_out_characters: int = 0
@@ -108,6 +110,7 @@ class Caller:
         cancel: CancelToken,
     ) -> _Attempt[T]:
         started_at, begin = _now(), self._clock.monotonic()
+        self._announce(call, number, waited, budget, reservation, started_at)
         ended: _Attempt[T] = _Attempt("defect", "unknown")
         try:
             ended = self._try(call, number, budget, cancel)
@@ -181,6 +184,25 @@ class Caller:
 
     # --- the ledger ---
 
+    def _announce(
+        self,
+        call: Call[T],
+        number: int,
+        waited: float,
+        budget: Budget,
+        reservation: Reservation,
+        started_at: str,
+    ) -> None:
+        """Write that the attempt begins, with its worst case; without that line nothing is sent."""
+        begun = _Attempt[T](STARTED, "unknown")
+        try:
+            self._write(
+                call, number, begun, budget, sent=True, started_at=started_at, wait_s=waited, bound=reservation.worst
+            )
+        except BaseException:
+            reservation.settle(Spent())
+            raise
+
     def _write(
         self,
         call: Call[T],
@@ -207,6 +229,7 @@ class Caller:
                 attempt=number,
                 repair=call.repair,
                 kind=call.kind,
+                api=call.api,
                 outcome=ended.outcome,
                 provider=self.config.provider,
                 model=self.config.model,

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from pipeline.errors import FailureKind
-from pipeline.llm.config import ModelConfig
+from pipeline.llm.config import Api, ModelConfig
 from pipeline.llm.errors_map import CutStreamError, ModelError
 from pipeline.llm.redact import StreamRedactor, protect_loggers, redact_content, redact_value
+from pipeline.llm.schemas import simple_schema
 from pipeline.llm.types import (
     FinishReason,
     ImagePart,
@@ -51,15 +52,18 @@ class Backend:
         self.config = config
         protect_loggers()
         self._http: Any = None
+        self._key = key
+        self._responses: BaseChatModel | None = None
         self._model = self._openai(key) if config.provider == "openai" else self._other(key)
 
-    def _openai(self, key: SecretStr) -> BaseChatModel:
+    def _openai(self, key: SecretStr, *, responses: bool = False) -> BaseChatModel:
         import httpx2
         import openai
         from langchain_openai import ChatOpenAI
 
-        limits = httpx2.Limits(max_connections=self.config.concurrency, max_keepalive_connections=None)
-        self._http = openai.DefaultAsyncHttpxClient(limits=limits, timeout=self.config.timeout_s)
+        if self._http is None:
+            limits = httpx2.Limits(max_connections=self.config.concurrency, max_keepalive_connections=None)
+            self._http = openai.DefaultAsyncHttpxClient(limits=limits, timeout=self.config.timeout_s)
         return ChatOpenAI(
             model=self.config.model,
             api_key=key,
@@ -68,7 +72,8 @@ class Backend:
             max_retries=0,  # ours are counted, recorded and paid for
             stream_usage=True,
             stream_chunk_timeout=None,  # the deadline of the attempt covers it
-            use_responses_api=False,
+            use_responses_api=responses,
+            store=False if responses else None,  # the Responses API keeps what it is sent unless it is told not to
             cache=False,
             http_async_client=self._http,
         )
@@ -100,13 +105,18 @@ class Backend:
     # --- chat ---
 
     async def chat(
-        self, request: Request, parameters: Parameters, deadline_s: float, on_text: Callable[[str], None] | None
+        self,
+        request: Request,
+        parameters: Parameters,
+        deadline_s: float,
+        on_text: Callable[[str], None] | None,
+        api: Api = "chat",
     ) -> Reply:
         """One attempt, streamed when `on_text` wants the pieces. Key of the reply is left empty."""
         from langsmith import tracing_context
 
         messages = [_to_langchain(message) for message in request.messages]
-        model, options = self._options(request, parameters, stream=on_text is not None)
+        model, options = self._options(request, parameters, api, stream=on_text is not None)
         # Tracing would send papers to a third party because of a variable that was set for something else.
         with tracing_context(enabled=False):
             async with asyncio.timeout(deadline_s):
@@ -114,45 +124,67 @@ class Backend:
                     return self._reply(await model.ainvoke(messages, **options))
                 return self._reply(await _streamed(model, messages, options, on_text))
 
-    def _options(self, request: Request, parameters: Parameters, *, stream: bool) -> tuple[Any, dict[str, Any]]:
+    def _options(
+        self, request: Request, parameters: Parameters, api: Api, *, stream: bool
+    ) -> tuple[Any, dict[str, Any]]:
         sent = parameters.model_dump(include={"temperature", "top_p", "seed"}, exclude_none=True)
         if parameters.stop:
             sent["stop"] = list(parameters.stop)
         tools = [{"type": "function", "function": tool.model_dump(mode="json")} for tool in request.tools]
         if self.config.provider != "openai":
             return self._other_options(request, parameters, sent, tools)
-        if tools:
-            sent["tools"] = tools
-            if parameters.tool_choice:
-                sent["tool_choice"] = parameters.tool_choice
+        options: dict[str, Any] = {"tools": tools} if tools else {}
+        if tools and parameters.tool_choice:
+            options["tool_choice"] = parameters.tool_choice
+        if api == "responses":
+            return self._responses_model(), options | {"extra_body": self._responses_body(request, parameters, sent)}
         # In the body and not as LangChain's own argument: that one goes through a client-side parser, which turns
         # answers that do not fit into exceptions and loses their token counts.
         body: dict[str, Any] = {self.config.tokens_field: parameters.max_output_tokens}
         if request.response_schema is not None:
-            body["response_format"] = {"type": "json_schema", "json_schema": request.response_schema}
-        sent["extra_body"] = body | dict(parameters.extra)
+            body["response_format"] = _response_format(request.response_schema, request.response_mode)
+        options |= sent | {"extra_body": body | dict(parameters.extra)}
         if stream:
-            sent["stream_usage"] = True
-        return self._model, sent
+            options["stream_usage"] = True
+        return self._model, options
 
-    def _other_options(
-        self, request: Request, parameters: Parameters, sent: dict[str, Any], tools: list[dict[str, Any]]
-    ) -> tuple[Any, dict[str, Any]]:
-        unsupported = [
-            name
-            for name, given in (
-                ("a seed", parameters.seed is not None),
-                ("a response schema", request.response_schema is not None),
-            )
-            if given
-        ]
+    def _responses_model(self) -> BaseChatModel:
+        if self._responses is None:
+            self._responses = self._openai(self._key, responses=True)
+        return self._responses
+
+    def _responses_body(self, request: Request, parameters: Parameters, sent: dict[str, Any]) -> dict[str, Any]:
+        """The body's own fields; sampling parameters too, because LangChain leaves some out without a word."""
+        self._refuse([("a seed", "seed" in sent), ("stop sequences", "stop" in sent)], "the Responses API")
+        extra = dict(parameters.extra)
+        if "reasoning_effort" in extra:
+            extra["reasoning"] = {"effort": extra.pop("reasoning_effort")}
+        body: dict[str, Any] = {"max_output_tokens": parameters.max_output_tokens} | sent
+        if request.response_schema is not None and request.response_mode == "json_schema":
+            body["text"] = {"format": {"type": "json_schema", **request.response_schema}}
+        elif request.response_schema is not None:
+            body["text"] = {"format": {"type": "json_object"}}
+        return body | extra
+
+    def _refuse(self, given: list[tuple[str, bool]], where: str) -> None:
+        """Say what cannot be sent instead of leaving it out."""
+        unsupported = [name for name, present in given if present]
         if unsupported:
             raise ModelError(
                 FailureKind.REQUEST_REJECTED,
                 self.config.url,
-                f"{' and '.join(unsupported)} cannot be sent to this provider",
+                f"{' and '.join(unsupported)} cannot be sent to {where}",
                 consequence="The model was not asked",
+                next_step="Leave it out of the parameters, or use another model",
             )
+
+    def _other_options(
+        self, request: Request, parameters: Parameters, sent: dict[str, Any], tools: list[dict[str, Any]]
+    ) -> tuple[Any, dict[str, Any]]:
+        self._refuse(
+            [("a seed", parameters.seed is not None), ("a response schema", request.response_schema is not None)],
+            "this provider",
+        )
         model: Any = self._model
         if tools:
             choice = {"required": "any"}.get(parameters.tool_choice or "", parameters.tool_choice)
@@ -161,9 +193,9 @@ class Backend:
 
     def _reply(self, message: AIMessage) -> Reply:
         metadata = message.response_metadata or {}
-        refusal = message.additional_kwargs.get("refusal") or None
-        reason = metadata.get("finish_reason") or metadata.get("stop_reason")
-        finish = _FINISH.get(str(reason), FinishReason.OTHER)
+        refusal = message.additional_kwargs.get("refusal") or _refusal_block(message.content)
+        finish = _FINISH.get(_reason(metadata, calls=bool(message.tool_calls or message.invalid_tool_calls)))
+        finish = finish or FinishReason.OTHER
         return Reply(
             text=redact_content(str(message.text)),
             tool_calls=tuple(
@@ -222,11 +254,38 @@ async def _streamed(model: Any, messages: list[Any], options: dict[str, Any], on
             on_text(piece)
     metadata = whole.response_metadata if whole is not None else {}
     # The protocol says how an answer ended; a connection that just closes looks like a short answer otherwise.
-    if not (metadata.get("finish_reason") or metadata.get("stop_reason")):
+    if not _reason(metadata, calls=False):
         raise CutStreamError("the stream ended before the answer did")
     if piece := clean.rest():
         on_text(piece)
     return whole
+
+
+def _response_format(schema: dict[str, Any], mode: str) -> dict[str, Any]:
+    if mode == "json_schema":
+        return {"type": "json_schema", "json_schema": schema}
+    shape = simple_schema(schema["schema"])
+    return {"type": "json_object"} | ({"schema": shape} if shape is not None else {})
+
+
+def _reason(metadata: dict[str, Any], *, calls: bool) -> str:
+    """Why the answer ended, in the words of chat completions; empty when the endpoint did not say that it had."""
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    if reason:
+        return str(reason)
+    if metadata.get("status") == "incomplete":  # the Responses API
+        why = (metadata.get("incomplete_details") or {}).get("reason")
+        return {"max_output_tokens": "length"}.get(str(why), str(why))
+    if metadata.get("status") == "completed":
+        return "tool_calls" if calls else "stop"
+    return ""
+
+
+def _refusal_block(content: Any) -> str | None:
+    """The Responses API refuses inside the content."""
+    blocks = content if isinstance(content, list) else []
+    said = [str(block.get("refusal") or "") for block in blocks if isinstance(block, dict)]
+    return "".join(said) or None
 
 
 def _clean(arguments: Any) -> dict[str, Any]:

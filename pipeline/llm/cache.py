@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import JsonValue, ValidationError
 
@@ -22,6 +22,7 @@ from pipeline.files import write_bytes, write_text
 from pipeline.llm.cancel import CancelToken
 from pipeline.llm.config import ModelConfig
 from pipeline.llm.redact import redact_value
+from pipeline.llm.storage import storage_errors
 from pipeline.llm.types import ImagePart, Message, Parameters, Reply, Request, TextPart, ordered_json
 from pipeline.schema import StoredRecord
 
@@ -69,6 +70,8 @@ def describe_request(config: ModelConfig, request: Request, parameters: Paramete
         "tools": [ordered_json(tool.model_dump(mode="json")) for tool in request.tools],
         "schema": None if request.response_schema is None else ordered_json(request.response_schema),
     }
+    if request.response_schema is not None and request.response_mode != "json_schema":
+        described["schema_mode"] = request.response_mode
     return described
 
 
@@ -119,22 +122,36 @@ class ExchangeStore:
         return self.mode in {CacheMode.USE, CacheMode.REFRESH}
 
     def get(self, key: str) -> Exchange | None:
-        """The exchange of a key, if there is a readable one."""
+        """The exchange of a key, if there is a complete one.
+
+        Raises:
+            ExpbenchError: `RECORD_INVALID` when its file may not be read.
+        """
         if not self.reads or self.root is None:
             return None
-        try:
-            exchange = Exchange.model_validate_json(self.path(key).read_bytes())
-        except (FileNotFoundError, ValidationError):
-            return None
+        with self._storage():
+            try:
+                exchange = Exchange.model_validate_json(self.path(key).read_bytes())
+            except (FileNotFoundError, ValidationError):
+                return None
         return exchange if exchange.key == key else None
 
     def put(self, exchange: Exchange) -> None:
-        """Record an exchange, without the keys that this process holds."""
+        """Record an exchange, without the keys that this process holds.
+
+        Raises:
+            ExpbenchError: `DISK_FULL` or `RECORD_INVALID` when it cannot be written.
+        """
         if not self.writes:
             return
         clean = redact_value(exchange.model_dump(mode="json", exclude_none=True))
         data = Exchange.model_validate(clean).model_dump_json(exclude_none=True, indent=1) + "\n"
-        write_bytes(self.path(exchange.key), data.encode("utf-8", "surrogatepass"))
+        with self._storage():
+            write_bytes(self.path(exchange.key), data.encode("utf-8", "surrogatepass"))
+
+    def _storage(self) -> contextlib.AbstractContextManager[None]:
+        root = self.root or Path()
+        return storage_errors(root, "the cache of model calls", "An answer is neither read from it nor recorded in it")
 
     def path(self, key: str) -> Path:
         """File of a key."""
@@ -147,40 +164,47 @@ class ExchangeStore:
         """Let one asker of a key in at a time; the kernel frees the lock of a process that dies.
 
         Raises:
-            ExpbenchError: `INTERRUPTED` when cancelled while waiting.
+            ExpbenchError: `INTERRUPTED` when cancelled while waiting; `DISK_FULL` or `RECORD_INVALID` when the lock's
+                file cannot be made.
         """
         if self.mode is not CacheMode.USE or self.root is None:
             yield
             return
         path = self.root / "locks" / f"{key}.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = _acquire(path, cancel)
+        with self._storage():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = _acquire(path, cancel)
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)  # while it is held: `_acquire` notices that the name is another file now
-            os.close(descriptor)
+            try:
+                with self._storage():
+                    path.unlink(missing_ok=True)  # while it is held: `_acquire` sees that the name is another file now
+            finally:
+                os.close(descriptor)
 
     # --- what endpoints can do ---
 
-    def native_schema(self, config: ModelConfig) -> bool | None:
-        """Does this endpoint take JSON schemas? None: not tried yet."""
+    def capability(self, config: ModelConfig, name: Literal["schema", "api"]) -> str | None:
+        """What an earlier call found out about this endpoint and model; None: nothing yet."""
         if self.root is None or self.mode is CacheMode.OFF:
             return None
-        try:
-            return self._capability_path(config).read_text(encoding="utf-8").strip() == "native"
-        except FileNotFoundError:
-            return None
+        with self._storage():
+            try:
+                return self._capability_path(config, name).read_text(encoding="utf-8").strip()
+            except FileNotFoundError:
+                return None
 
-    def remember_native_schema(self, config: ModelConfig, native: bool) -> None:
+    def remember_capability(self, config: ModelConfig, name: Literal["schema", "api"], value: str) -> None:
         """Remember it for this endpoint and model."""
         if self.writes:
-            write_text(self._capability_path(config), "native\n" if native else "instructed\n")
+            with self._storage():
+                write_text(self._capability_path(config, name), f"{value}\n")
 
-    def _capability_path(self, config: ModelConfig) -> Path:
+    def _capability_path(self, config: ModelConfig, name: str) -> Path:
         if self.root is None:
             raise ValueError("a store without a root has no files")
-        return self.root / "endpoints" / f"{digest_of(config.identity)}.schema"
+        return self.root / "endpoints" / f"{digest_of(config.identity)}.{name}"
 
 
 def _acquire(path: Path, cancel: CancelToken) -> int:

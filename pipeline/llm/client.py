@@ -30,11 +30,12 @@ from pipeline.llm.cache import (
     request_key,
 )
 from pipeline.llm.cancel import CancelToken, Clock, SystemClock
+from pipeline.llm.capabilities import Capabilities
 from pipeline.llm.cleaning import clean_request, clean_text
-from pipeline.llm.config import ModelConfig, find_key
+from pipeline.llm.config import Api, ModelConfig, find_key
 from pipeline.llm.context import ContextPolicy, ask_pieces, ask_shrinking
 from pipeline.llm.counting import typical_tokens, worst_tokens
-from pipeline.llm.errors_map import ModelError
+from pipeline.llm.errors_map import ModelError, wants_responses_api
 from pipeline.llm.ledger import CallLedger
 from pipeline.llm.loop import loop_identity, run
 from pipeline.llm.prices import PriceList, load_prices
@@ -78,6 +79,7 @@ class ModelClient:
         register_environment()
         self.config = config
         self.store = store or ExchangeStore(None, CacheMode.OFF)
+        self.capabilities = Capabilities(config, self.store)
         self.prices = prices or load_prices()
         self.cancel = cancel or CancelToken()
         self._budget, self._fallback = budget, Budget()
@@ -90,7 +92,6 @@ class ModelClient:
         )
         self._backend: tuple[int, Backend] | None = None
         self._lock = threading.Lock()
-        self._native: bool | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -192,7 +193,7 @@ class ModelClient:
         """
         return ask_structured(
             lambda asked, repair: self._chat(asked, policy, budget, cancel, None, repair),
-            self,
+            self.capabilities,
             request,
             model,
             repairs=repairs,
@@ -237,23 +238,6 @@ class ModelClient:
             found |= self._embed_batch(batch, dimensions, self._scope(budget), self._token(cancel))
         return tuple(found[text] for text in clean)
 
-    # --- what the endpoint can do ---
-
-    @property
-    def native_schema(self) -> bool | None:
-        """Does the endpoint take JSON schemas? None: not known yet."""
-        if self.config.provider != "openai":
-            return False
-        if self._native is None:
-            self._native = self.store.native_schema(self.config)
-        return self._native
-
-    def remember_native_schema(self, native: bool) -> None:
-        """Remember it for this endpoint and model, in the store too."""
-        if self._native is not native:
-            self._native = native
-            self.store.remember_native_schema(self.config, native)
-
     # --- inside ---
 
     def _chat(
@@ -291,19 +275,22 @@ class ModelClient:
     ) -> Reply:
         parameters = request.parameters or self.config.parameters
         key = request_key(self.config, request, parameters)
-        call = self._chat_call(request, parameters, key, on_delta, repair, left_out)
+
+        def make(api: Api) -> Call[Reply]:
+            return self._chat_call(request, parameters, key, on_delta, repair, left_out, api)
+
         with self.store.single_flight(key, cancel):
             exchange = self._stored(key)
             if exchange is not None and exchange.reply is not None:
                 reply = exchange.reply.evolve(cached=True)
-                self._caller.record_cached(call, reply.usage, budget)
+                self._caller.record_cached(make(self.capabilities.api), reply.usage, budget)
                 if on_delta is not None and reply.text:
                     on_delta(Delta(attempt=0, text=reply.text))
             else:
                 described = describe_request(self.config, request, parameters)
                 self._connected()  # loading the libraries must not count as time of the call
                 try:
-                    reply = self._caller.run(call, budget, cancel).evolve(key=key)
+                    reply = self._run(make, budget, cancel).evolve(key=key)
                 except ModelError as error:
                     if error.kind in _STEADY:
                         failed = Exchange(
@@ -314,6 +301,18 @@ class ModelClient:
                 self.store.put(Exchange(key=key, request=described, reply=reply))
         return self._unless_refused(reply.evolve(left_out_characters=left_out))
 
+    def _run(self, make: Callable[[Api], Call[Reply]], budget: Budget, cancel: CancelToken) -> Reply:
+        """Make the call, and once more through the Responses API where the endpoint offers the model there only."""
+        api, may_change = self.capabilities.api, self.capabilities.api_is_open
+        try:
+            return self._caller.run(make(api), budget, cancel)
+        except ModelError as error:
+            if not (may_change and wants_responses_api(error)):
+                raise
+        reply = self._caller.run(make("responses"), budget, cancel)
+        self.capabilities.remember_responses_api()
+        return reply
+
     def _chat_call(
         self,
         request: Request,
@@ -322,6 +321,7 @@ class ModelClient:
         on_delta: Callable[[Delta], None] | None,
         repair: int,
         left_out: int,
+        api: Api,
     ) -> Call[Reply]:
         def show(number: int) -> Callable[[str], None] | None:
             return None if on_delta is None else lambda text: on_delta(Delta(attempt=number, text=text))
@@ -332,8 +332,9 @@ class ModelClient:
             parameters=parameters,
             worst_input_tokens=worst_tokens(request, self.prices.image_tokens(self.config)),
             worst_output_tokens=parameters.max_output_tokens,
-            once=lambda number, deadline: self._connected().chat(request, parameters, deadline, show(number)),
+            once=lambda number, deadline: self._connected().chat(request, parameters, deadline, show(number), api),
             usage_of=lambda reply: reply.usage,
+            api=api if self.config.provider == "openai" else None,
             prompt=request.prompt,
             repair=repair,
             left_out_characters=left_out,

@@ -12,23 +12,29 @@ import os
 import urllib.parse
 from typing import Final, Literal
 
-from pydantic import ConfigDict, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import ConfigDict, Field, SecretStr, field_validator
 
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm.redact import redact, register_secret
+from pipeline.llm.redact import register_secret
 from pipeline.llm.retry import RetryPolicy
 from pipeline.llm.types import Parameters
 from pipeline.schema import Record
 
-__all__ = ["OPENAI_URL", "ModelConfig", "ModelSettings", "find_key", "model_config_from_environment"]
+__all__ = [
+    "OPENAI_URL",
+    "Api",
+    "ModelConfig",
+    "SchemaMode",
+    "find_key",
+    "model_config_from_environment",
+]
 
+Api = Literal["chat", "responses"]
+SchemaMode = Literal["json_schema", "json_object", "instructed"]
+"""`json_schema`: the endpoint enforces it; `json_object`: it enforces JSON (some also the schema, which goes with it),
+and the schema is in the prompt; `instructed`: the prompt has to do."""
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _KEYRING_SERVICE: Final = "expbench"
-# Not every colon names a provider: Ollama's models are called `llama3:8b`.
-_PROVIDERS: Final = frozenset(
-    {"openai", "anthropic", "google_genai", "mistralai", "groq", "cohere", "deepseek", "xai", "fireworks", "together"}
-)
 _PLACEHOLDER: Final = "no-key"
 """Local servers want no key, the client library wants a non-empty one."""
 
@@ -55,6 +61,11 @@ class ModelConfig(Record):
     """Connections kept open at most."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
     """None: `max_completion_tokens` at OpenAI, `max_tokens` (which every local server knows) elsewhere."""
+    api: Api | None = None
+    """OpenAI's chat completions or its Responses API. None: chat completions, until the endpoint says that the model is
+    offered through the other only."""
+    schema_mode: SchemaMode | None = None
+    """How structured output is asked for. None: found out by the first call."""
 
     @field_validator("base_url")
     @classmethod
@@ -91,63 +102,15 @@ class ModelConfig(Record):
         return "max_completion_tokens" if self.host.endswith("openai.com") else "max_tokens"
 
 
-class ModelSettings(BaseSettings):
-    """`EXPBENCH_MODEL`, `EXPBENCH_MODEL_PROVIDER`, `EXPBENCH_MODEL_TEMPERATURE`, ... and `OPENAI_BASE_URL`."""
-
-    model_config = SettingsConfigDict(env_prefix="EXPBENCH_MODEL_", frozen=True, hide_input_in_errors=True)
-
-    name: str | None = Field(default=None, validation_alias="EXPBENCH_MODEL")
-    provider: str = "openai"
-    base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
-    endpoint: str | None = None
-    temperature: float | None = Field(default=None, ge=0)
-    seed: int | None = None
-    max_output_tokens: int = Field(default=4096, ge=1)
-    context_window: int | None = Field(default=None, ge=1)
-    timeout_s: float = Field(default=600.0, gt=0)
-
-
 def model_config_from_environment(model: str | None = None) -> ModelConfig:
-    """The model that the environment (or the caller) names. `provider:model` names a provider other than OpenAI's.
+    """The model that the environment (or the caller) names; see `pipeline.llm.environment`.
 
     Raises:
         ExpbenchError: `USAGE` when no model is named or a setting is invalid.
     """
-    try:
-        settings = ModelSettings()
-        name = model or settings.name
-        if not name:
-            raise ExpbenchError(
-                FailureKind.USAGE,
-                "model",
-                "no model is named",
-                consequence="No model can be asked",
-                next_step="Set EXPBENCH_MODEL (e.g. gpt-4.1-mini), and OPENAI_BASE_URL for a server of your own",
-            )
-        prefix, _, rest = name.partition(":")
-        named = prefix in _PROVIDERS and bool(rest)
-        provider = prefix if named else settings.provider
-        return ModelConfig(
-            model=rest if named else name,
-            provider=provider,
-            base_url=(settings.base_url or None) if provider == "openai" else None,
-            endpoint=settings.endpoint,
-            parameters=Parameters(
-                temperature=settings.temperature, seed=settings.seed, max_output_tokens=settings.max_output_tokens
-            ),
-            context_window=settings.context_window,
-            timeout_s=settings.timeout_s,
-        )
-    except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False)
-        cause = redact("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found[:3]))
-    raise ExpbenchError(
-        FailureKind.USAGE,
-        "model settings",
-        cause,
-        consequence="No model can be asked",
-        next_step="Correct the EXPBENCH_MODEL_* or OPENAI_BASE_URL variable that is named",
-    )
+    from pipeline.llm.environment import read_environment
+
+    return read_environment(model)
 
 
 def key_variable(provider: str) -> str:

@@ -18,7 +18,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm.redact import redact
 from pipeline.schema import Record
 
-__all__ = ["CallFailure", "CutStreamError", "ModelError", "classify", "provider_errors"]
+__all__ = ["CallFailure", "CutStreamError", "ModelError", "classify", "provider_errors", "wants_responses_api"]
 
 # OpenAI, vLLM, llama.cpp (server and Python bindings), Ollama, TGI, Anthropic
 _TOO_LONG: Final = re.compile(
@@ -28,6 +28,9 @@ _TOO_LONG: Final = re.compile(
 )
 _NO_MONEY: Final = re.compile(r"insufficient_quota|billing|exceeded your current quota|credit balance", re.I)
 _REFUSED: Final = re.compile(r"content_filter|content_policy|content management policy|safety system", re.I)
+# llama.cpp's Python server (0.3.36) answers 500 for a body that its own schema does not allow, and 422 would be right.
+_BODY_INVALID: Final = re.compile(r"validation errors?:\s.{0,200}'loc': \('body'", re.S)
+_OTHER_API: Final = re.compile(r"\bv1/responses\b|\bresponses api\b", re.I)
 _LONGEST_CAUSE: Final = 400
 
 _NEXT: Final[dict[FailureKind, str]] = {
@@ -118,6 +121,11 @@ def classify(error: Exception) -> CallFailure:
     )
 
 
+def wants_responses_api(error: ModelError) -> bool:
+    """Does an endpoint say that it offers a model (or what was asked) through the Responses API only?"""
+    return error.kind is FailureKind.REQUEST_REJECTED and _OTHER_API.search(error.cause) is not None
+
+
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait according to `retry-after-ms` or `retry-after` (seconds or a date); None without a valid one."""
     for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
@@ -193,6 +201,8 @@ def _kind_of_status(status: int, text: str) -> FailureKind:
     }  # fmt: skip
     if status in exact:
         return exact[status]
+    if status == 500 and _BODY_INVALID.search(text):
+        return FailureKind.REQUEST_REJECTED
     return FailureKind.OVERLOADED if status >= 500 else FailureKind.REQUEST_REJECTED
 
 

@@ -1,9 +1,13 @@
-"""The ledger of model calls: one line per attempt, on disk before the caller sees the answer.
+"""The ledger of model calls: a line before each attempt and one after it, on disk before the caller sees the answer.
 
 It lies beside the stages' ledger (`pipeline.ledger`), because one stage makes many calls. A line is written with one
-`write` at the end of the file under a lock, and flushed to the disk when the attempt may have cost money; a line that a
-crash cut off is closed by the next writer and skipped by readers. An attempt that the process did not survive has no
-line. An unknown price or token count is None, never 0.
+`write` at the end of the file under a lock; a line that a crash cut off is closed by the next writer and skipped by
+readers. The line before an attempt (`started`) holds its worst case. Readers drop it when the attempt's end is
+recorded; otherwise the attempt is still under way or its process was killed, and it counts as `unknown_outcome`: made,
+its usage and cost unknown, its worst case charged to a resumed budget. The lines of attempts that may have cost money
+are flushed to the disk at their end; the line before is not (that would double the cost of a call here, and protects
+from a loss of power only: what was written survives the death of the process). An unknown price or token count is None,
+never 0.
 """
 
 from __future__ import annotations
@@ -13,15 +17,22 @@ import os
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import ValidationError
 
 from pipeline.llm.budget import Spent
+from pipeline.llm.config import Api
+from pipeline.llm.storage import storage_errors
 from pipeline.llm.types import PromptRef, Usage
 from pipeline.schema import Record
 
-__all__ = ["CallLedger", "CallRecord", "Totals"]
+__all__ = ["STARTED", "UNKNOWN_OUTCOME", "CallLedger", "CallRecord", "Totals"]
+
+STARTED: Final = "started"
+"""Outcome of the line before an attempt."""
+UNKNOWN_OUTCOME: Final = "unknown_outcome"
+"""What readers make of it where the attempt's end is not recorded."""
 
 
 class CallRecord(Record):
@@ -34,8 +45,10 @@ class CallRecord(Record):
     repair: int = 0
     """Which round of repairing an invalid structured answer this call is; 0: the first question."""
     kind: Literal["chat", "stream", "embeddings"] = "chat"
+    api: Api | None = None
+    """Which of OpenAI's interfaces; None for embeddings and other providers."""
     outcome: str
-    """`done`, `cached`, a failure kind, or the name of the exception that ended it."""
+    """`done`, `cached`, `unknown_outcome`, a failure kind, or the name of the exception that ended it."""
     provider: str
     model: str
     endpoint: str
@@ -75,7 +88,9 @@ class Totals(Record):
     calls: int = 0
     """Attempts that left this machine."""
     failed: int = 0
-    """Those of them that brought no answer."""
+    """Those of them that brought no answer, as far as is known."""
+    unknown_outcome: int = 0
+    """Those of them whose end is not recorded: still under way, or their process was killed."""
     cached: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -100,7 +115,8 @@ class Totals(Record):
         usage = record.usage if record.sent else None
         return cls(
             calls=int(record.sent),
-            failed=int(record.sent and record.outcome != "done"),
+            failed=int(record.sent and record.outcome not in {"done", UNKNOWN_OUTCOME}),
+            unknown_outcome=int(record.outcome == UNKNOWN_OUTCOME),
             cached=int(record.outcome == "cached"),
             input_tokens=usage.input_tokens if usage else 0,
             output_tokens=usage.output_tokens if usage else 0,
@@ -118,9 +134,18 @@ class CallLedger:
         self.path = path
 
     def append(self, record: CallRecord) -> None:
-        """Write one line; safe among threads and processes."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Write one line; safe among threads and processes.
+
+        Raises:
+            ExpbenchError: `DISK_FULL` or `RECORD_INVALID` when the file cannot be written.
+        """
         line = (record.model_dump_json(exclude_none=True) + "\n").encode("utf-8")
+        lost = "The call was not made" if record.outcome == STARTED else "The end of a model call is not recorded"
+        with storage_errors(self.path, "the ledger of model calls", lost):
+            self._append(line, flush=record.sent and record.outcome != STARTED)
+
+    def _append(self, line: bytes, *, flush: bool) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -128,22 +153,29 @@ class CallLedger:
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 line = b"\n" + line  # a writer died inside its line: without this ours would be lost with it
             _write_all(descriptor, line)
-            if record.sent:
+            if flush:
                 os.fdatasync(descriptor)
         finally:
             os.close(descriptor)  # and the lock with it
 
     def records(self) -> list[CallRecord]:
-        """All complete lines, in order of writing."""
-        if not self.path.exists():
-            return []
+        """All attempts, in order of writing; those without a recorded end have the outcome `unknown_outcome`.
+
+        Raises:
+            ExpbenchError: `RECORD_INVALID` when the file cannot be read.
+        """
+        with storage_errors(self.path, "the ledger of model calls", "The calls so far are not known"):
+            try:
+                data = self.path.read_bytes()
+            except FileNotFoundError:
+                return []
         records = []
-        for line in self.path.read_bytes().split(b"\n"):
+        for line in data.split(b"\n"):
             try:
                 records.append(CallRecord.model_validate_json(line))
             except ValidationError:
                 continue  # the empty end, or a line that a killed process did not finish
-        return records
+        return _reconciled(records)
 
     def spent(self, run: str | None = None) -> Spent:
         """What the budget of a run was charged, for `Budget(already=...)` when it is resumed (None: of all runs)."""
@@ -173,6 +205,17 @@ def sum_records(records: Iterable[CallRecord]) -> Totals:
     for record in records:
         total = total + Totals.of(record)
     return total
+
+
+def _reconciled(records: list[CallRecord]) -> list[CallRecord]:
+    ended = {(record.call, record.attempt) for record in records if record.outcome != STARTED}
+    kept = []
+    for record in records:
+        if record.outcome != STARTED:
+            kept.append(record)
+        elif (record.call, record.attempt) not in ended:
+            kept.append(record.evolve(outcome=UNKNOWN_OUTCOME))
+    return kept
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -18,7 +18,6 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm.config import ModelConfig
 from pipeline.llm.types import Usage
 from pipeline.schema import Record, StoredRecord
-from pipeline.yamlio import load_yaml, parse_yaml
 
 __all__ = ["Price", "PriceList", "load_prices"]
 
@@ -43,7 +42,9 @@ class Price(Record):
     context_window: int | None = None
     image_tokens: int | None = None
     as_of: str | None = None
-    """When this entry was read, where it was not with the rest of the list."""
+    """When this entry was read at its source, where it was not with the rest of the list."""
+    source: str | None = None
+    """Where it was read: a key of the list's `sources`, or words."""
 
     def cost(self, usage: Usage) -> Decimal | None:
         """Dollars for a call; None where the price is unknown."""
@@ -70,6 +71,10 @@ class PriceList(StoredRecord):
 
     as_of: str
     source: str = ""
+    sources: dict[str, str] = Field(default_factory=dict)
+    """What the entries' `source` stands for."""
+    checked: str | None = None
+    """When the entries were compared with another list; the file says with which, and what was not."""
     models: tuple[Price, ...] = ()
 
     def find(self, config: ModelConfig) -> Price | None:
@@ -96,6 +101,8 @@ class PriceList(StoredRecord):
 
 @cache
 def _shipped() -> PriceList:
+    from pipeline.yamlio import parse_yaml
+
     resource = files("pipeline.llm") / "prices.yaml"
     return parse_yaml(resource.read_text(encoding="utf-8"), PriceList, "prices.yaml")
 
@@ -124,9 +131,13 @@ def load_prices(path: Path | None = None) -> PriceList:
             consequence="No price was read",
             next_step="Correct EXPBENCH_PRICES, or unset it to use the shipped prices",
         )
+    from pipeline.yamlio import load_yaml
+
     theirs = load_yaml(own, PriceList)
     return PriceList(
         as_of=f"{theirs.as_of} (own), {shipped.as_of}",
         source=f"{own.name}; {shipped.source}",
+        sources=shipped.sources | theirs.sources,
+        checked=shipped.checked,
         models=theirs.models + shipped.models,
     )

@@ -28,17 +28,17 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
-import yaml
-from jinja2 import StrictUndefined, TemplateError, meta
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, Field, ValidationError
 
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm.types import ImagePart, Message, Part, PromptRef, TextPart
 from pipeline.schema import Record
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 __all__ = ["InputKind", "Prompt", "Untrusted", "fence_of", "load_prompt", "parse_prompt"]
 
@@ -88,6 +88,8 @@ class Prompt:
         Raises:
             ExpbenchError: `PROMPT_INVALID` when inputs are missing, unknown or of the wrong kind.
         """
+        from jinja2 import TemplateError
+
         missing, unknown = sorted(set(self.inputs) - set(values)), sorted(set(values) - set(self.inputs))
         if missing or unknown:
             _invalid(self._where, f"inputs do not fit: missing {missing}, unknown {unknown}")
@@ -167,6 +169,8 @@ def _loaded(package: str, name: str) -> Prompt:
 
 def parse_prompt(text: str, where: str) -> Prompt:
     """A prompt from the text of its file (see `load_prompt` for what is raised)."""
+    import yaml
+
     head = _FRONT.match(text)
     if head is None:
         _invalid(where, "has no front matter between two lines of ---")
@@ -189,10 +193,15 @@ def parse_prompt(text: str, where: str) -> Prompt:
 
 @cache
 def _environment() -> ImmutableSandboxedEnvironment:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
     return ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 
 
 def _used_variables(turns: list[tuple[str, str]], where: str) -> set[str]:
+    from jinja2 import TemplateError, meta
+
     used: set[str] = set()
     for _, body in turns:
         try:

@@ -17,9 +17,10 @@ import threading
 import urllib.parse
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import JsonValue
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 __all__ = [
     "StreamRedactor",

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
-__all__ = ["plain_schema", "response_schema"]
+__all__ = ["plain_schema", "response_schema", "simple_schema"]
 
 
 def plain_schema(model: type[BaseModel]) -> dict[str, JsonValue]:
@@ -27,6 +27,48 @@ def response_schema(model: type[BaseModel]) -> dict[str, JsonValue]:
         schema = _strict(schema)
     name = re.sub(r"[^A-Za-z0-9_-]", "_", model.__name__)[:64]
     return {"name": name, "schema": schema, "strict": strict}
+
+
+# Left out of simple schemas: what a value may be beyond its shape is checked when it has arrived.
+_BOUNDS = frozenset(
+    {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    | {"pattern", "format", "multipleOf", "uniqueItems", "title", "description", "default", "examples", "$defs"}
+)
+
+
+def simple_schema(schema: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
+    """A schema's shape alone, without references and bounds; None for one that refers to itself.
+
+    llama.cpp's Python server (0.3.36) turns schemas into grammars: it knows no `$ref`, writes a bound of 500 characters
+    as 500 nested rules, and dies (SIGSEGV at the first token) of a grammar that it cannot parse.
+    """
+    definitions = schema.get("$defs")
+    try:
+        simple = _simple(schema, definitions if isinstance(definitions, dict) else {}, ())
+    except RecursionError:
+        return None
+    return simple if isinstance(simple, dict) else None
+
+
+def _simple(node: Any, definitions: dict[str, Any], inside: tuple[str, ...]) -> Any:
+    if isinstance(node, list):
+        return [_simple(item, definitions, inside) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        name = str(node["$ref"]).rpartition("/")[2]
+        if name in inside or name not in definitions:
+            raise RecursionError(name)
+        return _simple(definitions[name], definitions, (*inside, name))
+    result: dict[str, Any] = {}
+    for key, value in node.items():
+        if key == "properties":
+            result[key] = {name: _simple(child, definitions, inside) for name, child in value.items()}
+        elif key in {"const", "enum", "required"}:
+            result[key] = value
+        elif key not in _BOUNDS:
+            result[key] = _simple(value, definitions, inside)
+    return result
 
 
 def _has_free_mapping(node: Any) -> bool:

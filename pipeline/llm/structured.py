@@ -1,7 +1,8 @@
 """Values instead of prose: ask with a schema, validate, and send back what does not fit, a bounded number of times.
 
-Endpoints that enforce JSON schemas are given the schema (native); the others get it in words (instructed). Which kind
-an endpoint is, is found out by the first call and remembered for it.
+Endpoints that enforce JSON schemas are given the schema (`json_schema`); others know JSON only and get the schema with
+it and in words (`json_object`), or in words alone (`instructed`). Which kind an endpoint is, is found out by the first
+call and remembered for it.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from pipeline.errors import FailureKind
-from pipeline.llm.config import ModelConfig
+from pipeline.llm.capabilities import Capabilities
+from pipeline.llm.config import SchemaMode
 from pipeline.llm.errors_map import ModelError
 from pipeline.llm.schemas import plain_schema, response_schema
 from pipeline.llm.types import Message, Reply, Request, TextPart, assistant, ordered_json, user
@@ -39,19 +41,13 @@ class Structured(Record, Generic[ModelT]):
     """The last one; those before it did not fit."""
     repairs: int
     """How often an answer had to be sent back."""
-    native: bool
-    """Was the schema enforced by the endpoint?"""
-
-
-class _Endpoint(Protocol):
-    """What this module needs of the client."""
-
-    config: ModelConfig
+    mode: SchemaMode
+    """How the last answer was asked for."""
 
     @property
-    def native_schema(self) -> bool | None: ...
-
-    def remember_native_schema(self, native: bool) -> None: ...
+    def native(self) -> bool:
+        """Was the schema enforced by the endpoint, in OpenAI's form?"""
+        return self.mode == "json_schema"
 
 
 class _InvalidError(Exception):
@@ -64,7 +60,7 @@ class _InvalidError(Exception):
 
 def ask_structured(
     ask: Ask,
-    endpoint: _Endpoint,
+    endpoint: Capabilities,
     request: Request,
     model: type[ModelT],
     *,
@@ -73,22 +69,22 @@ def ask_structured(
 ) -> Structured[ModelT]:
     """See `ModelClient.structured`."""
     turns: tuple[Message, ...] = ()
-    native = endpoint.native_schema is not False
+    mode = endpoint.schema_mode or "json_schema"
     wrong = ""
     for repair in range(repairs + 1):
-        reply, native = _ask_once(ask, endpoint, request, turns, model, repair, native)
+        reply, mode = _ask_once(ask, endpoint, request, turns, model, repair, mode)
         try:
             value = _parse(reply, model)
             if check is not None:
                 _checked(check, value)
         except _InvalidError as error:
             wrong = str(error)
-            if native and error.no_json and not reply.truncated:
-                native = False  # it took the schema and ignored it
-                endpoint.remember_native_schema(False)
+            if mode != "instructed" and error.no_json and not reply.truncated:
+                mode = "instructed"  # it took the schema and ignored it
+                endpoint.remember_schema_mode(mode)
             turns = (*turns, *_complaint(reply, wrong, model))
         else:
-            return Structured[model](value=value, reply=reply, repairs=repair, native=native)  # type: ignore[valid-type]
+            return Structured[model](value=value, reply=reply, repairs=repair, mode=mode)  # type: ignore[valid-type]
     raise ModelError(
         FailureKind.INVALID_OUTPUT,
         f"{endpoint.config.model} at {endpoint.config.url}",
@@ -100,31 +96,44 @@ def ask_structured(
 
 def _ask_once(
     ask: Ask,
-    endpoint: _Endpoint,
+    endpoint: Capabilities,
     request: Request,
     turns: tuple[Message, ...],
     model: type[BaseModel],
     repair: int,
-    native: bool,
-) -> tuple[Reply, bool]:
-    instructed = _instructed(request, model).evolve(messages=(*_instructed(request, model).messages, *turns))
-    if not native:
-        return ask(instructed, repair), False
-    enforced = request.evolve(messages=(*request.messages, *turns), response_schema=response_schema(model))
-    try:
-        reply = ask(enforced, repair)
-    except ModelError as error:
-        # In a replay the recorded run may have known already that this endpoint takes no schema.
-        if error.kind not in {FailureKind.REQUEST_REJECTED, FailureKind.REPLAY_MISS}:
-            raise
-    else:
-        if endpoint.native_schema is None and _json_of(reply.text) is not None:
-            endpoint.remember_native_schema(True)
-        return reply, True
-    reply = ask(instructed, repair)  # a rejection for any other reason (the model's name, say) is raised here
-    if endpoint.native_schema is None:
-        endpoint.remember_native_schema(False)
-    return reply, False
+    mode: SchemaMode,
+) -> tuple[Reply, SchemaMode]:
+    """Ask in one mode, and in the next one where the endpoint rejects it."""
+    while True:
+        try:
+            reply = ask(_in_mode(request, turns, model, mode), repair)
+        except ModelError as error:
+            following = _next_mode(mode, error)
+            if following is None:
+                raise
+            mode = following
+            continue
+        # an answer with JSON shows that the mode works; any in the last mode, that the others were what was rejected
+        if endpoint.schema_mode is None and (mode == "instructed" or _json_of(reply.text) is not None):
+            endpoint.remember_schema_mode(mode)
+        return reply, mode
+
+
+def _in_mode(request: Request, turns: tuple[Message, ...], model: type[BaseModel], mode: SchemaMode) -> Request:
+    asked = request if mode == "json_schema" else _instructed(request, model)
+    asked = asked.evolve(messages=(*asked.messages, *turns))
+    if mode == "instructed":
+        return asked
+    return asked.evolve(response_schema=response_schema(model), response_mode=mode)
+
+
+def _next_mode(mode: SchemaMode, error: ModelError) -> SchemaMode | None:
+    """The mode to try after a rejection; None: the error has another reason."""
+    if error.kind not in {FailureKind.REQUEST_REJECTED, FailureKind.REPLAY_MISS} or mode == "instructed":
+        return None
+    # In a replay the recorded run may have known already what this endpoint takes.
+    asks_for_object = error.kind is FailureKind.REPLAY_MISS or "json_object" in error.cause
+    return "json_object" if mode == "json_schema" and asks_for_object else "instructed"
 
 
 def _instructed(request: Request, model: type[BaseModel]) -> Request:

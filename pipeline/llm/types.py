@@ -143,6 +143,8 @@ class ToolSpec(Record):
 _RESERVED = frozenset(
     {"messages", "model", "stream", "stream_options", "tools", "tool_choice", "response_format", "temperature", "top_p"}
     | {"seed", "stop", "max_tokens", "max_completion_tokens", "n", "best_of", "service_tier", "input", "system"}
+    # of the Responses API; `store` and the others would keep papers at the provider or bring in text from elsewhere
+    | {"max_output_tokens", "text", "store", "background", "conversation", "previous_response_id", "instructions"}
 )
 
 
@@ -189,6 +191,8 @@ class Request(Record):
     """None: the parameters of the model's configuration."""
     response_schema: dict[str, JsonValue] | None = None
     """JSON schema that the endpoint enforces (native structured output)."""
+    response_mode: Literal["json_schema", "json_object"] = "json_schema"
+    """In which form the schema is sent: OpenAI's, or as part of JSON mode (llama.cpp's Python server)."""
     prompt: PromptRef | None = None
 
 

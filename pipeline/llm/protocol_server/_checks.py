@@ -21,6 +21,7 @@ def find_problem(state: State, endpoint: Endpoint | None, body: dict[str, Any], 
     try:
         return (
             _wrong_model(state, body)
+            or _wrong_endpoint(state.features, endpoint)
             or _missing_feature(state.features, body)
             or _wrong_form(endpoint, body)
             or _too_long(state, endpoint, body)
@@ -36,6 +37,13 @@ def _wrong_model(state: State, body: dict[str, Any]) -> Rejection | None:
     if state.models and model not in state.models:
         return Rejection(404, f"The model '{model}' does not exist", "model_not_found", "model")
     return None
+
+
+def _wrong_endpoint(features: Features, endpoint: Endpoint) -> Rejection | None:
+    if features.chat_completions or endpoint != "chat":
+        return None
+    message = "This model is only supported in v1/responses and not in v1/chat/completions."
+    return Rejection(404, message, None, "model")
 
 
 def _wrong_form(endpoint: Endpoint, body: dict[str, Any]) -> Rejection | None:

@@ -42,6 +42,8 @@ class Features:
     images: bool = True
     streaming: bool = True
     stream_usage: bool = True
+    chat_completions: bool = True
+    """Off: the model is offered through the Responses API only, as OpenAI's largest ones are."""
 
 
 @dataclass

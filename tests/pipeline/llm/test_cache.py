@@ -83,8 +83,9 @@ def test_secrets_are_not_stored(tmp_path: Path):
 
 def test_what_endpoints_can_do_is_kept_per_model_and_endpoint(tmp_path: Path):
     store, config = ExchangeStore(tmp_path), ModelConfig(model="m", base_url="http://localhost:1/v1")
-    assert store.native_schema(config) is None
-    store.remember_native_schema(config, False)
-    assert ExchangeStore(tmp_path, CacheMode.REPLAY).native_schema(config) is False
-    assert store.native_schema(config.evolve(model="n")) is None
-    assert store.native_schema(config.evolve(base_url="http://localhost:2/v1")) is None
+    assert store.capability(config, "schema") is None
+    store.remember_capability(config, "schema", "instructed")
+    assert ExchangeStore(tmp_path, CacheMode.REPLAY).capability(config, "schema") == "instructed"
+    assert store.capability(config, "api") is None
+    assert store.capability(config.evolve(model="n"), "schema") is None
+    assert store.capability(config.evolve(base_url="http://localhost:2/v1"), "schema") is None

@@ -368,7 +368,7 @@ def test_native_schema(protocol_server: Serve, make_client: Make, tmp_path: Path
     assert (found.value, found.native, found.repairs) == (Point(x=3, label="c"), True, 0)
     sent = server.requests[0].body["response_format"]
     assert (sent["type"], sent["json_schema"]["strict"]) == ("json_schema", True)
-    assert make_client(server, store=ExchangeStore(tmp_path / "cache")).native_schema is True
+    assert make_client(server, store=ExchangeStore(tmp_path / "cache")).capabilities.schema_mode == "json_schema"
 
 
 def test_an_endpoint_without_schemas_is_remembered(protocol_server: Serve, make_client: Make, tmp_path: Path):
@@ -390,7 +390,7 @@ def test_a_rejection_for_another_reason_is_not_blamed_on_the_schema(
     with pytest.raises(ModelError) as caught:
         client.structured(ask(), Point)
     assert caught.value.kind is FailureKind.REQUEST_REJECTED
-    assert client.native_schema is None
+    assert client.capabilities.schema_mode is None
 
 
 def test_repair_feeds_the_error_back(protocol_server: Serve, make_client: Make, ledger: CallLedger):

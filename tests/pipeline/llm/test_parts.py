@@ -6,9 +6,10 @@ import json
 import logging
 import os
 import random
+import re
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import format_datetime
 from pathlib import Path
@@ -119,6 +120,19 @@ def test_shipped_prices():
     assert prices.find(GPT.evolve(base_url="http://localhost:1/v1")) is None  # not what a local server charges
     assert prices.find(GPT.evolve(model="gpt-4o-mini-tuned")) is None
     assert prices.context_window(GPT) == 128_000
+
+
+def test_every_shipped_price_says_where_and_when_it_was_read():
+    prices = load_prices()
+    names = [(price.provider, price.model) for price in prices.models]
+    assert len(names) == len(set(names))
+    for price in prices.models:
+        assert date.fromisoformat(price.as_of) <= date.fromisoformat(prices.checked)
+        assert set(re.findall(r"openai|anthropic|litellm", price.source)) <= prices.sources.keys()
+        assert price.source.split(";")[0] in prices.sources
+        assert price.hosts  # at an address of the user's own the price would be another
+        assert price.output >= price.input or price.output == 0
+        assert (price.cached_input or price.input) <= price.input <= (price.cache_write or price.input)
 
 
 @given(st.integers(0, 10**7), st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 1))

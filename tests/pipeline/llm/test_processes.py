@@ -73,7 +73,7 @@ def test_processes_share_answers_and_the_ledger(start, tmp_path):
 
 
 def test_a_killed_process_blocks_nobody(start, tmp_path):
-    """Its lock goes with it; what it had asked is asked again, and its unfinished attempt left no half line."""
+    """Its lock goes with it; what it had asked is asked again, and its unfinished attempt is on record as such."""
     held = turns.text("never seen", match=Match(contains="warming up"), hold="for ever")
     with ProtocolServer(Script.of(held, turns.text("again"))) as server:
         worker = start(server.base_url, "a")
@@ -86,4 +86,12 @@ def test_a_killed_process_blocks_nobody(start, tmp_path):
         config = ModelConfig(model="m", base_url=server.base_url)
         with ModelClient(config, store=ExchangeStore(tmp_path / "cache"), ledger=ledger) as client:
             assert client.chat(Request(messages=(user("warming up a"),))).text == "again"
-        assert [record.outcome for record in ledger.records()] == ["done"]
+        lost, done = ledger.records()
+    assert (lost.outcome, lost.sent, lost.usage, lost.cost_usd) == ("unknown_outcome", True, None, None)
+    assert done.outcome == "done"
+    assert lost.bound_tokens > 4096  # the longest answer, and the question
+    totals = ledger.totals()
+    assert (totals.calls, totals.unknown_outcome, totals.unknown_usage, totals.failed) == (2, 1, 1, 0)
+    assert totals.cost_usd is None
+    assert ledger.spent().tokens == lost.bound_tokens + done.usage.total
+    assert ledger.spent().calls == 2

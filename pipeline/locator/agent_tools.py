@@ -1,0 +1,374 @@
+"""The read-only tools of the locator's agent: list, grep, read, references, README, paper, ranking.
+
+Everything a tool gives back is text of others and goes to the model delimited (`pipeline.llm.tool_output`). Nothing is
+cut silently: what does not fit is counted in the answer, with how to see it. What was looked at is kept, because
+`not_found` has to say it; text that addresses its reader as a model is kept as well, for the reviewer.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from pydantic import BaseModel, Field, ValidationError
+
+from pipeline.llm import ToolCall, ToolSpec, addressed_to_models
+from pipeline.locator.agent_answer import AgentAnswer
+from pipeline.locator.index import RepositoryIndex
+from pipeline.locator.lexical import Lexicon
+from pipeline.locator.locate import Location
+from pipeline.locator.text import tokens
+from pipeline.paper import Document
+from pipeline.schema import Problem, Record, Severity
+from pipeline.tracing.lines import FileLines
+
+__all__ = ["SUBMIT", "Toolbox", "describe_ranking"]
+
+SUBMIT: Final = "submit"
+_LISTED: Final = 200
+_MATCHES: Final = 60
+_LINE: Final = 400
+_PASSAGES: Final = 6
+_PATTERN_SECONDS: Final = 2.0
+"""Per file; a pattern that takes longer backtracks without end (a plain one reads 2 MB in under 0.1 s)."""
+_SUBJECTS: Final = 25
+
+
+class _List(Record):
+    """List files."""
+
+    directory: str = Field(default=".", description="relative to the root of the repository")
+    pattern: str = Field(default="*", description="of the path below it, with * and ?")
+    start: int = Field(default=1, ge=1, description="number of the first entry shown")
+
+
+class _Grep(Record):
+    """Search file contents."""
+
+    pattern: str = Field(min_length=1, max_length=300, description="a regular expression, matched line by line")
+    path: str = Field(default="*", description="only in paths like this, with * and ?")
+    ignore_case: bool = True
+    start: int = Field(default=1, ge=1, description="number of the first match shown")
+
+
+class _Read(Record):
+    """Read lines of a file."""
+
+    path: str
+    start: int = Field(default=1, ge=1)
+    end: int | None = Field(default=None, ge=1, description="last line; left out: as far as fits")
+
+
+class _References(Record):
+    """What a file has to do with others."""
+
+    path: str
+
+
+class _Readme(Record):
+    """Read the documentation."""
+
+    section: str = Field(default="", description="a title of the table of contents; empty: the table of contents")
+
+
+class _Paper(Record):
+    """Search the paper."""
+
+    query: str = Field(min_length=1, max_length=500)
+
+
+class _Ranking(Record):
+    """See more of the ranking."""
+
+    start: int = Field(default=1, ge=1, description="rank of the first file shown")
+
+
+class Toolbox:
+    """The tools on one snapshot, with a memory of what was looked at.
+
+    Args:
+        index: the repository.
+        files: its files as numbered lines.
+        ranking: what the deterministic search found.
+        document: the paper; None: there is none to look up.
+        characters: the longest result of one call.
+    """
+
+    def __init__(
+        self, index: RepositoryIndex, files: FileLines, ranking: Location, document: Document | None, characters: int
+    ) -> None:
+        self._index, self._files, self._ranking, self._characters = index, files, ranking, characters
+        self._passages = _passages(document) if document is not None else ()
+        self._lexicon = Lexicon([tokens(text) for _, text in self._passages])
+        self.searched: list[str] = []
+        """What was looked at, in order, each once."""
+        self._flagged: dict[str, Problem] = {}
+        self._tools: dict[str, tuple[type[BaseModel], str, Callable[[Any], str]]] = {
+            "list_files": (_List, "List the files of the repository.", self._list),
+            "grep": (_Grep, "Find lines in the files of the repository.", self._grep),
+            "read_file": (_Read, "Read a file of the repository with its line numbers.", self._read),
+            "references": (
+                _References,
+                "What a file imports, loads and runs, and what imports, runs or mentions it.",
+                self._references,
+            ),
+            "readme": (_Readme, "Read README and documentation by section.", self._readme),
+            "ranking": (_Ranking, "More of the deterministic ranking, with its evidence.", self._ranked),
+        }
+        if self._passages:
+            self._tools["paper"] = (_Paper, "Find passages, captions and tables of the paper.", self._paper)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """All tools, `submit` last."""
+        reading = tuple(ToolSpec.of(name, text, model) for name, (model, text, _) in self._tools.items())
+        return (*reading, self.submit)
+
+    @property
+    def has_paper(self) -> bool:
+        """Can the paper be looked up?"""
+        return bool(self._passages)
+
+    @property
+    def submit(self) -> ToolSpec:
+        """The tool that ends the work."""
+        return ToolSpec.of(SUBMIT, "Submit the chain of files and its commands, or that there is none.", AgentAnswer)
+
+    @property
+    def flagged(self) -> tuple[Problem, ...]:
+        """Text that addresses its reader as a model, by place."""
+        return tuple(self._flagged[where] for where in sorted(self._flagged))
+
+    def call(self, call: ToolCall) -> str:
+        """The result of one call; a call that does not fit is answered with what is wrong with it."""
+        if call.name not in self._tools:
+            return f"There is no tool {call.name!r}. The tools are {', '.join([*self._tools, SUBMIT])}."
+        model, _, function = self._tools[call.name]
+        try:
+            arguments = model.model_validate(call.arguments)
+        except ValidationError as error:
+            return f"The call does not fit {call.name}: {said(error)}"
+        return function(arguments)
+
+    def flag(self, where: str, text: str, offset: int = 0) -> None:
+        """Keep what of `text`, found at `where` from line `offset` + 1, addresses a model."""
+        for found in addressed_to_models(text):
+            place = f"{where}:{found.line + offset}"
+            self._flagged[place] = Problem(
+                component="locator.agent",
+                where=place,
+                message=f"text that {found.kind} reached the model as data: {found.quote!r}",
+                severity=Severity.WARNING,
+            )
+
+    # --- the tools ---
+
+    def _list(self, wanted: _List) -> str:
+        directory = posixpath.normpath(wanted.directory)
+        if not self._files.is_directory(directory):
+            return f"There is no directory {wanted.directory}."
+        prefix = "" if directory == "." else f"{directory}/"
+        paths = [
+            f"{file.path} ({file.size} bytes{', binary' if file.binary else ''})"
+            for file in self._index.snapshot.files
+            if file.path.startswith(prefix) and fnmatch.fnmatchcase(file.path[len(prefix) :], wanted.pattern)
+        ]
+        self._note(f"list {prefix}{wanted.pattern}: {len(paths)} files")
+        return _page(paths, wanted.start, _LISTED, self._characters, "files")
+
+    def _grep(self, wanted: _Grep) -> str:
+        import regex  # type: ignore[import-untyped]  # re has no time limit, and the pattern is the model's
+
+        try:
+            pattern = regex.compile(wanted.pattern, regex.IGNORECASE if wanted.ignore_case else 0)
+        except regex.error as error:
+            return f"The pattern is no regular expression: {error}."
+        found: list[str] = []
+        slow: list[str] = []
+        for file in self._index.snapshot.files:
+            if not self._files.readable(file.path) or not fnmatch.fnmatchcase(file.path, wanted.path):
+                continue
+            lines = self._files.lines(file.path)
+            try:
+                numbers = _matching(pattern, [text for _, text in lines])
+            except TimeoutError:
+                slow.append(file.path)
+                continue
+            for index in numbers:
+                number, text = lines[index]
+                found.append(f"{file.path}:{number}: {text[:_LINE]}")
+                self.flag(file.path, text[:_LINE], number - 1)
+        self._note(f"grep {wanted.pattern!r} in {wanted.path}: {len(found)} lines")
+        page = _page(found, wanted.start, _MATCHES, self._characters, "matching lines")
+        return page + (f"\nThe pattern was too slow for {', '.join(slow[:5])}: simplify it." if slow else "")
+
+    def _read(self, wanted: _Read) -> str:
+        if not self._files.readable(wanted.path):
+            kind = "binary" if wanted.path in self._files else "not a file of the repository"
+            return f"{wanted.path} is {kind}."
+        lines = self._files.lines(wanted.path)
+        last = max((number for number, _ in lines), default=0)
+        end = last if wanted.end is None else min(wanted.end, last)
+        shown: list[str] = []
+        size, reached = 0, wanted.start - 1
+        for number, text in lines:
+            if not wanted.start <= number <= end:
+                continue
+            line = (
+                f"{number}: {text if len(text) <= _LINE else f'{text[:_LINE]} [{len(text) - _LINE} more characters]'}"
+            )
+            size += len(line) + 1
+            if size > self._characters and shown:
+                break
+            shown.append(line)
+            reached = number
+            self.flag(wanted.path, text[:_LINE], number - 1)
+        if not shown:
+            return f"{wanted.path} has no lines {wanted.start} to {end}; it has {last}."
+        self._note(f"read {wanted.path}:{wanted.start}-{reached}")
+        rest = f"\n[lines {reached + 1} to {last} are not shown]" if reached < last else ""
+        return f"{wanted.path}, {last} lines:\n" + "\n".join(shown) + rest
+
+    def _references(self, wanted: _References) -> str:
+        path, links = wanted.path, self._index.links
+        if path not in self._files:
+            return f"{path} is not a file of the repository."
+        forward = {"imports": links.imports, "runs": links.runs, "loads or names": links.configs}
+        parts = [f"{verb}: {_some(sorted(edges.get(path, ())))}" for verb, edges in forward.items()]
+        backward = {"imported by": links.imports, "run by": links.runs, "loaded or named by": links.configs}
+        parts += [
+            f"{verb}: {_some(sorted(source for source, targets in edges.items() if path in targets))}"
+            for verb, edges in backward.items()
+        ]
+        parts += [
+            f"command in {command.path}:{command.line}: {' '.join(command.launch.argv)} (from {command.directory})"
+            for command in [item for item in links.commands if item.target == path][:_SUBJECTS]
+        ]
+        mentions = [f"{section.path}:{section.line} {section.title}" for section, named, run in links.sections
+                    if path in named | run]  # fmt: skip
+        parts.append(f"mentioned in: {_some(mentions)}")
+        self._note(f"references of {path}")
+        return "\n".join(parts)
+
+    def _readme(self, wanted: _Readme) -> str:
+        sections = [section for section, _, _ in self._index.links.sections]
+        if not sections:
+            return "The repository has no README and no documentation."
+        if not wanted.section.strip():
+            self._note(f"documentation: {len(sections)} sections")
+            titles = [f"{item.path}:{item.line} {item.title or '(before the first heading)'}" for item in sections]
+            return _page(titles, 1, _LISTED, self._characters, "sections")
+        low = wanted.section.strip().lower()
+        chosen = [item for item in sections if low in f"{item.path}:{item.line} {item.title}".lower()]
+        if not chosen:
+            return f"No section is called {wanted.section!r}; an empty `section` lists all."
+        for item in chosen:
+            self.flag(item.path, item.text, item.line - 1)
+        self._note(f"documentation {wanted.section!r}")
+        texts = [f"{item.path}, from line {item.line}, {item.title}:\n{item.text}" for item in chosen]
+        return _page(texts, 1, _LISTED, self._characters, "sections")
+
+    def _paper(self, wanted: _Paper) -> str:
+        scores = self._lexicon.scores(tokens(wanted.query))
+        best = [i for i in sorted(range(len(self._passages)), key=lambda i: (-scores[i], i)) if scores[i] > 0]
+        self._note(f"paper {wanted.query!r}: {len(best)} passages")
+        if not best:
+            return "No passage of the paper has these words."
+        for number in best[:_PASSAGES]:
+            self.flag(f"paper {self._passages[number][0]}", self._passages[number][1])
+        texts = [f"[{self._passages[i][0]}] {self._passages[i][1]}" for i in best[:_PASSAGES]]
+        return _page(texts, 1, _PASSAGES, self._characters, "passages")
+
+    def _ranked(self, wanted: _Ranking) -> str:
+        ranked = self._ranking.ranked
+        lines = [f"{n}. {file.path} ({file.role}, {file.score:.2f}): {'; '.join(file.reasons)}"
+                 for n, file in enumerate(ranked, 1)]  # fmt: skip
+        self._note(f"ranking from {wanted.start}")
+        return _page(lines, wanted.start, _SUBJECTS, self._characters, "ranked files")
+
+    def _note(self, what: str) -> None:
+        if what not in self.searched:
+            self.searched.append(what)
+
+
+def describe_ranking(ranking: Location, shown: int) -> str:
+    """The deterministic result in words: its decision, the next-best chains, the first files with their evidence."""
+    parts = []
+    if ranking.chain is not None:
+        parts.append(f"Best chain (probability {ranking.chain.confidence:.2f}):")
+        chains = [ranking.chain, *ranking.alternatives]
+    else:
+        reason = ranking.not_found.reason if ranking.not_found else ""
+        parts.append(f"No chain: {reason}")
+        chains = []
+    for number, chain in enumerate(chains):
+        if number:
+            parts.append(f"Alternative {number} (probability {chain.confidence:.2f}):")
+        parts += [f"  {file.role}: {file.path}" for file in chain.sources]
+        parts += [f"  command in {step.directory}: {' '.join(step.argv)} ({step.reason})" for step in chain.usage[:6]]
+    parts.append("Files by score:")
+    parts += [
+        f"  {number}. {file.path} ({file.role}, {file.score:.2f}): {'; '.join(file.reasons)}"
+        for number, file in enumerate(ranking.ranked[:shown], 1)
+    ]
+    return "\n".join(parts)
+
+
+def said(error: ValidationError) -> str:
+    """A validation error in words for the model."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the value'}: {e['msg']}" for e in found[:8])
+
+
+def _matching(pattern: Any, lines: Sequence[str]) -> list[int]:
+    """Numbers of the lines that match; the time limit is for all of them together."""
+    end = time.monotonic() + _PATTERN_SECONDS
+    found = []
+    for number, text in enumerate(lines):
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        if pattern.search(text, timeout=left):
+            found.append(number)
+    return found
+
+
+def _page(items: Sequence[str], start: int, most: int, characters: int, what: str) -> str:
+    """Some of the items, as many as fit, and what is left out."""
+    if not items:
+        return f"There are no {what}."
+    shown: list[str] = []
+    size = 0
+    for item in items[start - 1 : start - 1 + most]:
+        if shown and size + len(item) > characters:
+            break
+        room = characters - size
+        shown.append(item if len(item) <= room else f"{item[:room]} [{len(item) - room} more characters]")
+        size += len(item) + 1
+    if not shown:
+        return f"There are only {len(items)} {what}."
+    head = f"{what} {start} to {start + len(shown) - 1} of {len(items)}"
+    return f"{head}:\n" + "\n".join(shown)
+
+
+def _some(paths: Sequence[str]) -> str:
+    if not paths:
+        return "nothing"
+    more = f" and {len(paths) - _SUBJECTS} more" if len(paths) > _SUBJECTS else ""
+    return ", ".join(paths[:_SUBJECTS]) + more
+
+
+def _passages(document: Document) -> tuple[tuple[str, str], ...]:
+    """(place, text) of all that can be looked up; hidden text is not part of it."""
+    found = []
+    for passage in document.passages:
+        titles = " > ".join(section.title for section in document.section_path(passage))
+        found.append((f"page {passage.page}, {titles}" if titles else f"page {passage.page}", passage.text))
+    found += [(f"page {caption.page}, {caption.label}", caption.text) for caption in document.captions]
+    for table in document.tables:
+        rows = "\n".join(" | ".join(row) for row in table.grid)
+        found.append((f"page {table.page}, {table.label}", f"{table.caption}\n{rows}"))
+    return tuple(found)
