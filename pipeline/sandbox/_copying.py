@@ -58,6 +58,7 @@ class TreeSource:
     def __init__(self, root: Path) -> None:
         self.root = os.fsencode(root)
         self.digests: dict[bytes, str] = {}
+        self.executable: set[bytes] = set()
         self.links: set[bytes] = set()
         self.problems: list[Problem] = []
         self.size = 0
@@ -114,6 +115,8 @@ class TreeSource:
                 yield data
         self.size += size
         self.digests[relative] = digest.hexdigest()
+        if mode == 0o755:
+            self.executable.add(relative)
 
 
 def _raise(error: OSError) -> None:
@@ -125,22 +128,31 @@ class Collector:
 
     Args:
         root: `<out>/files`; made new, what an earlier run left there is removed.
-        source: the tree that was copied in.
+        source: the tree that was copied in; None where nothing was.
         keep: glob patterns (see `RunSpec.keep`); `*` matches `/` too.
         budget: most bytes that are written.
+        drop: glob patterns (see `RunSpec.drop`).
     """
 
-    def __init__(self, root: Path, source: TreeSource, keep: tuple[str, ...], budget: int) -> None:
+    def __init__(
+        self, root: Path, source: TreeSource | None, keep: tuple[str, ...], budget: int, drop: tuple[str, ...] = ()
+    ) -> None:
         if root.exists():
             shutil.rmtree(root)
         root.mkdir(parents=True)
         self.root = root
-        self.source = source
+        self.before: dict[bytes, str] = source.digests if source else {}
+        self.executable_before: set[bytes] = source.executable if source else set()
+        self.links_before: set[bytes] = source.links if source else set()
         self.keep = keep
+        self.drop = drop
         self.budget = budget
+        self.complete = True
         self.produced: list[ProducedFile] = []
         self.problems: list[Problem] = []
         self.wanted: dict[bytes, str] = {}
+        self._executable: set[bytes] = set()
+        self._seen: set[bytes] = set()
         self._left_out = 0
         self._names: set[str] = set()
         self._folders: set[str] = set()
@@ -151,11 +163,15 @@ class Collector:
         """Look at one entry of the manifest."""
         path = str(entry["path"]).encode("latin-1")
         kind = entry["kind"]
-        if kind == "link" and path in self.source.links:
+        executable = bool(entry.get("executable"))
+        self._seen.add(path)
+        if kind == "link" and path in self.links_before:
             return
-        if kind == "file" and self.source.digests.get(path) == entry["sha256"]:
+        same_mode = executable == (path in self.executable_before)
+        if kind == "file" and same_mode and self.before.get(path) == entry["sha256"]:
             return
         if kind == "too_many":
+            self.complete = False
             self._problem(path, "too many files: the rest was not looked at", Severity.ERROR)
             return
         if not self._kept(shown(path)):
@@ -174,8 +190,17 @@ class Collector:
         else:
             self.budget -= int(entry["size"])
             self.wanted[path] = str(entry["sha256"])
+            if executable:
+                self._executable.add(path)
             self._names.add(shown(path))
             self._folders.update(str(parent) for parent in PurePosixPath(shown(path)).parents)
+
+    def removed(self) -> tuple[str, ...]:
+        """What was copied in and is not there any more; nothing where the manifest broke off."""
+        if not self.complete:
+            return ()
+        gone = ({*self.before} | self.links_before) - self._seen
+        return tuple(sorted(shown(path) for path in gone if not self._dropped(shown(path))))
 
     def wishes(self) -> bytes:
         """The frames that ask for the wanted files."""
@@ -207,7 +232,10 @@ class Collector:
         self._open = None
         if digest.hexdigest() != self.wanted.pop(path):
             raise ValueError(f"{shown(path)} is not what the manifest said")
-        self.produced.append(ProducedFile(path=shown(path), size=self._size, sha256=digest.hexdigest()))
+        executable = path in self._executable
+        self.produced.append(
+            ProducedFile(path=shown(path), size=self._size, sha256=digest.hexdigest(), executable=executable)
+        )
 
     def close(self) -> None:
         """Close what an interrupted transfer left open, and say how many problems were not listed."""
@@ -220,10 +248,10 @@ class Collector:
             self._left_out = 0
 
     def _kept(self, path: str) -> bool:
-        if not self.keep:
-            return True
-        patterns = [*self.keep, *(pattern[3:] for pattern in self.keep if pattern.startswith("**/"))]
-        return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+        return not self._dropped(path) and (not self.keep or _matches(path, self.keep))
+
+    def _dropped(self, path: str) -> bool:
+        return _matches(path, self.drop)
 
     def _clashes(self, name: str) -> bool:
         r"""Would this name meet another one here, although they differ in the sandbox (`\xff` stands for two names)?"""
@@ -238,6 +266,15 @@ class Collector:
             self._left_out += 1
             return
         self.problems.append(Problem(component="sandbox.copy", where=shown(path), message=message, severity=severity))
+
+
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    """Does a glob pattern fit the path? A leading `**/` also stands for nothing."""
+    return any(
+        fnmatch.fnmatchcase(path, form)
+        for pattern in patterns
+        for form in ((pattern, pattern[3:]) if pattern.startswith("**/") else (pattern,))
+    )
 
 
 def _safe(path: bytes) -> bool:

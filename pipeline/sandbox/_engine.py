@@ -22,11 +22,13 @@ from pipeline.errors import ExpbenchError, FailureKind
 if TYPE_CHECKING:
     from docker import DockerClient
 
-__all__ = ["Attached", "connection", "engine_error", "labels", "unavailable"]
+__all__ = ["Attached", "connection", "engine_error", "gpu_unavailable", "labels", "unavailable"]
 
 _MUX = struct.Struct(">BxxxI")
 _STDOUT, _STDERR = 1, 2
 _TAIL = 8192
+# What the engine says when a container with a device request starts: no driver for it, or the driver found no device.
+_NO_GPU: Final = ("could not select device driver", "nvidia-container-cli", "unknown or invalid runtime name: nvidia")
 # A busy engine took up to 11 s to create and start a container here (eight builds at once on two cores).
 _API_TIMEOUT_S: Final = 120
 _REMOVAL_S: Final = 30.0
@@ -67,6 +69,8 @@ def next_step_for(cause: str) -> str:
 def engine_error(error: Exception, object_: str) -> ExpbenchError:
     """An error of the engine in our terms."""
     text = str(getattr(error, "explanation", None) or error).strip().rstrip(".")
+    if any(words in text for words in _NO_GPU):
+        return gpu_unavailable(f"Docker Engine answered: {text[:300]}")
     disk = "no space left on device" in text.lower()
     return ExpbenchError(
         FailureKind.DISK_FULL if disk else FailureKind.SANDBOX_BROKEN,
@@ -76,6 +80,18 @@ def engine_error(error: Exception, object_: str) -> ExpbenchError:
         next_step="Free space where Docker keeps its data (`docker info`, Docker Root Dir)"
         if disk
         else "Look at the engine's log (`journalctl -u docker`), then run again",
+    )
+
+
+def gpu_unavailable(cause: str) -> ExpbenchError:
+    """A run asked for GPUs that cannot be had here."""
+    return ExpbenchError(
+        FailureKind.GPU_UNAVAILABLE,
+        "GPU request",
+        cause,
+        consequence="Nothing was run",
+        next_step="Run on a machine with these GPUs and the NVIDIA container toolkit, or ask for none if the code "
+        "also runs on a CPU",
     )
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox._copying import HEADER, Collector, TreeSource, frame
-from pipeline.sandbox.base import Command, CommandResult, Limits, RunResult, RunSpec
+from pipeline.sandbox.base import Command, CommandResult, Limits, ProducedFile, RunResult, RunSpec, StopHandle
 from pipeline.schema import Problem, Severity
 
 __all__ = ["Channel", "SupervisorGone", "bootstrap", "check_directories", "drive", "experiment_environment"]
@@ -110,7 +110,13 @@ def experiment_environment(spec: RunSpec, *, home: str, tmp: str, venv: str, sys
 
 
 def drive(
-    channel: Channel, payload: dict[str, Any], tree: Path, spec: RunSpec, out: Path, problems: tuple[Problem, ...]
+    channel: Channel,
+    payload: dict[str, Any],
+    tree: Path,
+    spec: RunSpec,
+    out: Path,
+    problems: tuple[Problem, ...],
+    stop: StopHandle | None = None,
 ) -> RunResult:
     """Run `spec` through a supervisor that has just been started.
 
@@ -121,12 +127,14 @@ def drive(
         spec: what to run.
         out: receives `<index>.stdout`, `<index>.stderr` and `files/`.
         problems: what the back end has to say about this run.
+        stop: ends the run from another thread.
 
     Raises:
         SupervisorGone: it ended early.
-        ExpbenchError: `SANDBOX_BROKEN` (no answer in time, or nonsense), `DISK_FULL` (this machine's).
+        ExpbenchError: `SANDBOX_BROKEN` (no answer in time, or nonsense), `DISK_FULL` (this machine's), `INTERRUPTED`
+            (`StopHandle.abort`).
     """
-    session = _Session(payload, tree, spec, out)
+    session = _Session(payload, tree, spec, out, stop)
     try:
         session.pump(channel)
         return session.result(problems)
@@ -153,14 +161,17 @@ def drive(
 class _Session:
     """State of one run."""
 
-    def __init__(self, payload: dict[str, Any], tree: Path, spec: RunSpec, out: Path) -> None:
+    def __init__(self, payload: dict[str, Any], tree: Path, spec: RunSpec, out: Path, stop: StopHandle | None) -> None:
         limits = spec.limits
         out.mkdir(parents=True, exist_ok=True)
         for old in (*out.glob("[0-9]*.stdout"), *out.glob("[0-9]*.stderr")):
             old.unlink()
         self.spec, self.out = spec, out
         self.source = TreeSource(tree)
-        self.collector = Collector(out / "files", self.source, spec.keep, limits.disk_mb * _MB)
+        self.files = self.collector = Collector(out / "files", self.source, spec.keep, limits.disk_mb * _MB, spec.drop)
+        self.outbox: Collector | None = None
+        self.stop = stop
+        self._told_to_stop = False
         self.began = time.monotonic()
         self.tails: dict[str, bytes] = {}
         self.ended: list[dict[str, Any]] = []
@@ -187,12 +198,14 @@ class _Session:
         while not self.done:
             if not pending:
                 pending = memoryview(next(outgoing, b""))
+            self._obey()
             if not pending and self._extra:
                 pending = memoryview(self._extra.pop(0))
+            asked = [] if self.stop is None or self._told_to_stop else [self.stop.fileno()]
             readable, writable, _ = select.select(
-                [channel.fileno()], [channel.write_fileno()] if pending else [], [], 1.0
+                [channel.fileno(), *asked], [channel.write_fileno()] if pending else [], [], 1.0
             )
-            if readable:
+            if channel.fileno() in readable:
                 data = channel.read()
                 if data is None:
                     raise SupervisorGone
@@ -208,6 +221,22 @@ class _Session:
                     consequence="The run was ended from outside, its result is not known",
                     next_step="Run again, with less load on this machine",
                 )
+
+    def _obey(self) -> None:
+        """Do what the stop handle says: end the commands once, or give the run up."""
+        if self.stop is None or not self.stop.reason:
+            return
+        if self.stop.aborted:
+            raise ExpbenchError(
+                FailureKind.INTERRUPTED,
+                "sandbox",
+                self.stop.reason,
+                consequence="The run was given up, its result is not known",
+                next_step="Run again",
+            )
+        if not self._told_to_stop:
+            self._told_to_stop = True
+            self._extra.append(frame(b"K"))
 
     @staticmethod
     def _write(channel: Channel, pending: memoryview) -> int:
@@ -241,16 +270,12 @@ class _Session:
             self.ended.append(json.loads(payload))
         elif kind == b"U":
             self.peak = json.loads(payload)["peak_memory_bytes"] / _MB
-        elif kind == b"m":
-            self.collector.offer(json.loads(payload))
-        elif kind == b"M":
-            self._extra.append(self.collector.wishes())
-        elif kind == b"f":
-            self.collector.begin(payload)
-        elif kind == b"b":
-            self.collector.data(payload)
-        elif kind == b"g":
-            self.collector.end()
+        elif kind in {b"m", b"M", b"f", b"b", b"g"}:
+            self._collect(kind, payload)
+        elif kind == b"N":
+            if self.outbox is not None or self.spec.outbox is None:
+                raise ValueError("an outbox that nobody asked for")
+            self.collector = self.outbox = Collector(self.out / "outbox", None, (), max(0, self.files.budget))
         elif kind == b"X":
             self.not_started = json.loads(payload)
             self.done = True
@@ -258,6 +283,18 @@ class _Session:
             self.done = True
         elif kind != b"R":
             raise ValueError(f"unknown frame {kind!r}")
+
+    def _collect(self, kind: bytes, payload: bytes) -> None:
+        if kind == b"m":
+            self.collector.offer(json.loads(payload))
+        elif kind == b"M":
+            self._extra.append(self.collector.wishes())
+        elif kind == b"f":
+            self.collector.begin(payload)
+        elif kind == b"b":
+            self.collector.data(payload)
+        else:
+            self.collector.end()
 
     def _output(self, kind: bytes, payload: bytes) -> None:
         index = int(_INDEX.unpack_from(payload)[0])
@@ -278,12 +315,19 @@ class _Session:
                 (self.out / f"{index}.{stream}").touch()
         for stream_file in self._files.values():
             stream_file.close()
-        self.collector.close()
+        self._close_collectors()
+
+    def _close_collectors(self) -> None:
+        self.files.close()
+        if self.outbox is not None:
+            self.outbox.close()
 
     def result(self, problems: tuple[Problem, ...]) -> RunResult:
         """What came of it."""
-        self.collector.close()
-        problems = (*problems, *self.source.problems, *self.collector.problems)
+        self._close_collectors()
+        problems = (*problems, *self.source.problems, *self.files.problems)
+        if self.outbox is not None:
+            problems = (*problems, *(p.evolve(where=f"outbox: {p.where}") for p in self.outbox.problems))
         duration = round(time.monotonic() - self.began, 4)
         if self.not_started is not None:
             return self._without_start(problems, duration)
@@ -298,7 +342,9 @@ class _Session:
             problems = (*problems, Problem(component="sandbox", where="run", message=message))
         return RunResult(
             commands=commands,
-            produced=tuple(sorted(self.collector.produced, key=lambda produced: produced.path)),
+            produced=_sorted(self.files),
+            removed=self.files.removed(),
+            outbox=() if self.outbox is None else _sorted(self.outbox),
             failure=failed[1].failure if failed else None,
             message=self._message(*failed) if failed else "",
             problems=problems,
@@ -357,7 +403,12 @@ class _Session:
             FailureKind.RUN_DISK_FULL: f"{text} filled the disk limit of {limits.disk_mb} MB",
             FailureKind.RUN_PROCESS_LIMIT: f"{text} hit the limit of {limits.pids} processes",
             FailureKind.RUN_OUTPUT_LIMIT: f"{text} printed more than {limits.output_mb} MB",
+            FailureKind.INTERRUPTED: f"{text} was ended from outside: {self.stop.reason if self.stop else ''}",
         }.get(command.failure or FailureKind.RUN_FAILED, text)
+
+
+def _sorted(collector: Collector) -> tuple[ProducedFile, ...]:
+    return tuple(sorted(collector.produced, key=lambda produced: produced.path))
 
 
 def _argv(command: Command) -> str:

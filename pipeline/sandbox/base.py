@@ -3,10 +3,15 @@
 A run has a *tree* (a directory that is copied in, never mounted), a list of commands that run one after another in the
 same container until one fails, and an output directory for logs and for the files that the run produced. The network is
 off unless the phase says otherwise.
+
+What only containers can give - read-only directories of this machine, an outbox beside the tree, GPUs - is part of
+`RunSpec` and refused by a back end that has none of it.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
@@ -18,8 +23,8 @@ from pipeline.progress import Reporter
 from pipeline.schema import Problem, Record
 
 __all__ = [
-    "BuildSpec", "Command", "CommandResult", "Image", "Limits", "Network", "ProducedFile", "RunResult", "RunSpec",
-    "Sandbox", "SandboxStatus",
+    "BuildSpec", "Command", "CommandResult", "Gpus", "Image", "Limits", "Network", "ProducedFile", "ReadOnlyMount",
+    "RunResult", "RunSpec", "Sandbox", "SandboxStatus", "StopHandle", "StoppableSandbox",
 ]  # fmt: skip
 
 
@@ -78,6 +83,22 @@ class Command(Record):
     """Relative to the root of the tree."""
 
 
+class ReadOnlyMount(Record):
+    """A directory of this machine that the run sees read-only (a program's bundle, an inbox, sockets)."""
+
+    source: Path
+    target: str = Field(pattern=r"^/[A-Za-z0-9._/-]+$")
+    """Absolute path inside."""
+
+
+class Gpus(Record):
+    """GPUs that a run is given."""
+
+    count: int = Field(ge=1)
+    type: str | None = None
+    """Part of the name that the driver reports, e.g. `A40`; None: any."""
+
+
 class RunSpec(Record):
     """What to run."""
 
@@ -88,6 +109,15 @@ class RunSpec(Record):
     limits: Limits = Limits()
     keep: tuple[str, ...] = ()
     """Glob patterns of produced files to copy out; empty means all that were created or changed, within the limits."""
+    drop: tuple[str, ...] = ()
+    """Glob patterns of files that are never copied out nor reported (caches); wins over `keep`."""
+    mounts: tuple[ReadOnlyMount, ...] = ()
+    """Docker only."""
+    outbox: str | None = Field(default=None, pattern=r"^/[A-Za-z0-9._-]+$")
+    """A writable directory beside the tree, copied out to `<out>/outbox`; it counts towards the disk limit. Docker
+    only."""
+    gpus: Gpus | None = None
+    """Docker only."""
 
 
 class CommandResult(Record):
@@ -108,6 +138,7 @@ class ProducedFile(Record):
     path: str
     size: int
     sha256: str
+    executable: bool = False
 
 
 class RunResult(Record):
@@ -115,6 +146,10 @@ class RunResult(Record):
 
     commands: tuple[CommandResult, ...]
     produced: tuple[ProducedFile, ...] = ()
+    removed: tuple[str, ...] = ()
+    """Files of the tree that are not there any more, sorted."""
+    outbox: tuple[ProducedFile, ...] = ()
+    """Files of the outbox, copied to `<out>/outbox/<path>`."""
     failure: FailureKind | None = None
     message: str = ""
     problems: tuple[Problem, ...] = ()
@@ -167,3 +202,65 @@ class Sandbox(Protocol):
 
     def reap(self, owner: str) -> int:
         """End and remove what runs of `owner` left behind (after a crash); returns how many. Touches nothing else."""
+
+
+class StopHandle:
+    """Ends a run from another thread.
+
+    `stop` ends the commands and lets the run come to its end, so that what it printed and wrote is kept: its failure is
+    then `INTERRUPTED`. `abort` gives the run up: `run` raises `INTERRUPTED`, and the sandbox is removed at once.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._reason = ""
+        self._aborted = False
+
+    def __del__(self) -> None:
+        os.close(self._reader)
+        os.close(self._writer)
+
+    def fileno(self) -> int:
+        """Readable as soon as one of the two was called."""
+        return self._reader
+
+    @property
+    def reason(self) -> str:
+        """Why it is to end; empty as long as it is not."""
+        return self._reason
+
+    @property
+    def aborted(self) -> bool:
+        """Was `abort` called?"""
+        return self._aborted
+
+    def stop(self, reason: str) -> None:
+        """End the commands, keep what they made. The first reason stays."""
+        self._set(reason, abort=False)
+
+    def abort(self, reason: str) -> None:
+        """Give the run up, also after `stop`."""
+        self._set(reason, abort=True)
+
+    def _set(self, reason: str, *, abort: bool) -> None:
+        with self._guard:
+            first = not self._reason
+            self._reason = self._reason or reason
+            self._aborted = self._aborted or abort
+            if first:
+                os.write(self._writer, b"!")
+
+
+@runtime_checkable
+class StoppableSandbox(Sandbox, Protocol):
+    """A sandbox whose runs can be ended from another thread."""
+
+    def run(
+        self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str, stop: StopHandle | None = None
+    ) -> RunResult:
+        """As `Sandbox.run`, and ends when `stop` says so.
+
+        Raises:
+            ExpbenchError: `GPU_UNAVAILABLE`; `INTERRUPTED` after `StopHandle.abort`; and what `Sandbox.run` raises.
+        """

@@ -10,7 +10,10 @@ What holds a run in:
 - pids and cpus by the cgroup, wall time by the supervisor and once more from this side.
 
 The supervisor runs as root with the three capabilities that it needs to become uid 1000 and to end processes of that
-user; what it runs has none. Nothing of the host is mounted.
+user; what it runs has none. Nothing of the host is mounted but the read-only directories that a run names.
+
+GPUs are asked for as device requests. The engine finds out whether it has any when a container starts; a type is
+looked for among the names that the driver reports.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import Reporter
 from pipeline.sandbox import images
 from pipeline.sandbox._engine import Attached, connection, engine_error, labels, next_step_for
+from pipeline.sandbox._gpus import device_request
 from pipeline.sandbox._session import SupervisorGone, bootstrap, check_directories, drive, experiment_environment
-from pipeline.sandbox.base import BuildSpec, Image, Network, RunResult, RunSpec, SandboxStatus
+from pipeline.sandbox.base import BuildSpec, Image, Network, RunResult, RunSpec, SandboxStatus, StopHandle
 from pipeline.schema import Problem, Severity
 
 __all__ = ["DockerSandbox"]
@@ -69,8 +73,10 @@ class DockerSandbox:
         """See `Sandbox.build`."""
         return images.build_environment(spec, log=log, owner=owner, reporter=reporter)
 
-    def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
-        """See `Sandbox.run`."""
+    def run(
+        self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str, stop: StopHandle | None = None
+    ) -> RunResult:
+        """See `StoppableSandbox.run`."""
         from docker.errors import DockerException
 
         check_directories(spec.commands, spec.limits)
@@ -81,7 +87,7 @@ class DockerSandbox:
             began = time.time()
             with Attached(client, f"run of {image.reference}", settings) as container:
                 try:
-                    return drive(container, _payload(spec), tree, spec, out, problems)
+                    return drive(container, _payload(spec), tree, spec, out, problems, stop)
                 except SupervisorGone:
                     return _gone(container, began, spec, problems)
                 except DockerException as error:
@@ -146,11 +152,18 @@ def _announce(spec: RunSpec, cpus: int) -> tuple[Problem, ...]:
 
 
 def _settings(image: Image, python: str, spec: RunSpec, owner: str, cpus: float) -> dict[str, Any]:
+    from docker.types import Mount
+
     limits = spec.limits
     inodes = max(limits.disk_mb * _INODES_PER_MB, 4096)
     disk = f"size={limits.disk_mb}m,nr_inodes={inodes},uid={_UID},gid={_UID},exec"
     memory = (limits.memory_mb + limits.disk_mb + _SUPERVISOR_MB) * _MB
-    return {
+    tmpfs = {"/work": f"{disk},mode=0755", _TMP: f"{disk},mode=1777"}
+    if spec.outbox is not None:
+        tmpfs[spec.outbox] = f"{disk},mode=0755"
+    settings: dict[str, Any] = {} if spec.gpus is None else {"device_requests": [device_request(spec.gpus)]}
+    mounts = [Mount(mount.target, str(mount.source.resolve()), type="bind", read_only=True) for mount in spec.mounts]
+    return settings | {
         "image": image.digest,
         "command": [python, "-I", "-S", "-c", bootstrap()],
         "user": "0:0",
@@ -169,7 +182,8 @@ def _settings(image: Image, python: str, spec: RunSpec, owner: str, cpus: float)
         "memswap_limit": memory,
         "nano_cpus": int(cpus * 1e9),
         "shm_size": limits.disk_mb * _MB,
-        "tmpfs": {"/work": f"{disk},mode=0755", _TMP: f"{disk},mode=1777"},
+        "tmpfs": tmpfs,
+        "mounts": mounts,
     }
 
 
@@ -181,7 +195,8 @@ def _payload(spec: RunSpec) -> dict[str, Any]:
         "gid": _UID,
         "work": "/work",
         "make": [f"{_TMP}/home"],
-        "disks": ["/work", _TMP, _SHM],
+        "disks": ["/work", _TMP, _SHM, *([spec.outbox] if spec.outbox else [])],
+        "outbox": spec.outbox,
         "directories": [],
         "rlimits": {},
         "nproc": None,  # the cgroup counts

@@ -34,7 +34,7 @@ from pipeline.sandbox._isolation import SCRATCH, Isolation, closed_parent, isola
 from pipeline.sandbox._locks import cache_directory
 from pipeline.sandbox._session import SupervisorGone, bootstrap, check_directories, drive, experiment_environment
 from pipeline.sandbox._users import claimed_user, threads_of
-from pipeline.sandbox.base import BuildSpec, Image, Limits, Network, RunResult, RunSpec, SandboxStatus
+from pipeline.sandbox.base import BuildSpec, Image, Limits, Network, RunResult, RunSpec, SandboxStatus, StopHandle
 from pipeline.schema import Problem, Severity
 
 __all__ = ["ProcessSandbox"]
@@ -102,9 +102,12 @@ class ProcessSandbox:
         self._require_usable()
         return _hostpython.build_environment(spec, self.held, log=log, reporter=reporter)
 
-    def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
-        """See `Sandbox.run`."""
+    def run(
+        self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str, stop: StopHandle | None = None
+    ) -> RunResult:
+        """See `StoppableSandbox.run`."""
         check_directories(spec.commands, spec.limits)
+        _refuse_what_needs_a_container(spec)
         self._require_usable()
         held = self.held
         venv = _hostpython.environment_directory(image)
@@ -131,7 +134,7 @@ class ProcessSandbox:
             with _Piped(argv, scratch) as channel:
                 try:
                     payload = _payload(spec, held, user, venv, scratch)
-                    return drive(channel, payload, tree, spec, out, _announce(spec, held, user))
+                    return drive(channel, payload, tree, spec, out, _announce(spec, held, user), stop)
                 except SupervisorGone:
                     raise _gone(channel) from None
 
@@ -202,6 +205,30 @@ def _scratch(owner: str, user: int | None) -> Iterator[Path]:
         _remove(directory)
 
 
+def _refuse_what_needs_a_container(spec: RunSpec) -> None:
+    """Mounts, an outbox and GPUs.
+
+    Raises:
+        ExpbenchError: `SANDBOX_UNAVAILABLE`, `GPU_UNAVAILABLE`.
+    """
+    if spec.gpus is not None:
+        raise ExpbenchError(
+            FailureKind.GPU_UNAVAILABLE,
+            "process sandbox",
+            "it hands out no GPUs",
+            consequence="Nothing was run",
+            next_step="Use the Docker sandbox on a machine with GPUs",
+        )
+    if spec.mounts or spec.outbox is not None:
+        raise ExpbenchError(
+            FailureKind.SANDBOX_UNAVAILABLE,
+            "process sandbox",
+            "it has neither mounts nor an outbox",
+            consequence="Nothing was run",
+            next_step="Install Docker Engine and use the Docker sandbox",
+        )
+
+
 def _nproc(limits: Limits, held: Isolation, user: int | None) -> dict[str, int | None]:
     """RLIMIT_NPROC beside the gate, and where there is no gate.
 
@@ -231,6 +258,7 @@ def _payload(spec: RunSpec, held: Isolation, user: int | None, venv: Path, scrat
         "work": work,
         "make": [work, f"{tmp}/home"],
         "disks": list(SCRATCH) if held.namespaces else [],
+        "outbox": None,
         "directories": [] if held.namespaces else [work, tmp],
         "rlimits": rlimits,
         "nproc": _nproc(limits, held, user),

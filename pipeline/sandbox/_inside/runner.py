@@ -18,7 +18,7 @@ from typing import Any
 
 from pipeline.sandbox._inside.gate import Gate, install
 from pipeline.sandbox._inside.watch import POLL_S, Watch, below, descendants, processes, tasks_below
-from pipeline.sandbox._inside.wire import INDEX, ClientGone, send
+from pipeline.sandbox._inside.wire import INDEX, STOP, ClientGone, read_frame, send
 
 CHUNK = 1 << 16
 ASK_S = 2.0  # 5 ms when nobody disturbs
@@ -257,6 +257,8 @@ class Runner:
     ) -> str | None:
         """What one readable descriptor has to say; the limit that it hit, or None."""
         if fd == 0:
+            if read_frame()[0] == STOP:
+                return "interrupted"
             raise ClientGone
         if fd == self.wake:
             os.read(self.wake, 4096)

@@ -5,9 +5,10 @@ with `-I -S`: it uses the standard library only, imports nothing of expbench but
 later. It speaks frames (see `wire`) over its stdin and stdout; `_session.py` is the other end:
 
     in:   S spec (JSON)   D directory   F file, its bytes follow   L link   Z end of tree
-          W wanted path   Y end of wishes
+          K end the commands   W wanted path   Y end of wishes
     out:  R tree is there   X could not start (JSON)   o/e output of a command   c command ended (JSON)
-          U usage (JSON)   m manifest entry (JSON)   M end of manifest   f file   b bytes   g end of file   z end
+          U usage (JSON)   m manifest entry (JSON)   M end of manifest   f file   b bytes   g end of file
+          N the outbox follows, in the same frames   z end
 
 Rules it keeps:
 
@@ -128,6 +129,11 @@ def serve() -> None:
     send_json(b"U", {"peak_memory_bytes": max(watch.peak, runner.rss)})
     in_child(lambda: send_manifest(work, spec["disk_bytes"]), spec)
     in_child(lambda: send_wanted(work), spec)
+    if spec["outbox"]:
+        outbox = os.fsencode(spec["outbox"])
+        send(b"N")
+        in_child(lambda: send_manifest(outbox, spec["disk_bytes"]), spec)
+        in_child(lambda: send_wanted(outbox), spec)
     send(b"z")
 
 

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.sandbox._inside.wire import FILE_HEAD, INDEX, read_exact, read_frame, send, send_json
+from pipeline.sandbox._inside.wire import FILE_HEAD, INDEX, STOP, read_exact, read_frame, send, send_json
 
 MAX_ENTRIES = 200_000
 
@@ -98,6 +98,7 @@ def send_manifest(work: bytes, budget: int) -> None:
             entry["kind"] = "too_big"
         else:
             budget -= info.st_size
+            entry["executable"] = bool(info.st_mode & 0o111)
             try:
                 entry["sha256"] = digest(os.path.join(work, path))
             except OSError as error:
@@ -127,7 +128,8 @@ def send_wanted(work: bytes) -> None:
         kind, payload = read_frame()
         if kind == b"Y":
             break
-        wanted.append(payload)
+        if kind != STOP:  # asked to stop when the last command had just ended
+            wanted.append(payload)
     for path in wanted:
         send(b"f", path)
         source = open_file(os.path.join(work, path))

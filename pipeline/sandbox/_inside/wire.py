@@ -10,6 +10,7 @@ from typing import Any
 HEADER = struct.Struct(">cI")
 FILE_HEAD = struct.Struct(">HQ")
 INDEX = struct.Struct(">H")
+STOP = b"K"
 
 
 class ClientGone(Exception):  # noqa: N818 - a state, named as what happened

@@ -1,0 +1,345 @@
+"""`expbench evaluate`: options become a run record, an agent, a sandbox and graders; the harness does the rest."""
+
+from __future__ import annotations
+
+import fnmatch
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import Field
+
+from evaluation.agents.base import AgentAdapter
+from evaluation.agents.registry import get_agent
+from evaluation.episode import EpisodeLimits
+from evaluation.harness.run import JudgeRecord, RunRecord, begin_run, open_run, run_episodes, run_owner, task_digest
+from evaluation.scores import EpisodeScores, EpisodeStatus
+from evaluation.task import EvaluationTask
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.llm import redact
+from pipeline.progress import Reporter
+from pipeline.sandbox import StoppableSandbox, open_sandbox
+from pipeline.schema import Record, StoredRecord
+from pipeline.version import version
+
+if TYPE_CHECKING:
+    from evaluation.harness.upstream import Upstream
+    from pipeline.llm import ModelClient
+
+__all__ = ["EvaluateOptions", "EvaluationOutcome", "EvaluationPlan", "evaluate", "parse_network", "plan"]
+
+_WORKSPACES: Final = "workspaces"
+
+
+class EvaluateOptions(Record):
+    """What the user asked for."""
+
+    source: Path
+    agent: str
+    agent_options: dict[str, str] = Field(default_factory=dict)
+    model: str | None = None
+    tasks: tuple[str, ...] = ()
+    """Glob patterns of task ids; empty: all."""
+    repeats: int = 1
+    workers: int = 1
+    limits: EpisodeLimits = EpisodeLimits()
+    gpu_type: str | None = None
+    judge: Literal["keyless", "model"] = "keyless"
+    judge_model: str | None = None
+    panel: int = 1
+    out: Path | None = None
+    resume: bool = False
+    ablation: str = ""
+    network: tuple[str, ...] = ()
+    execute_all: bool = False
+
+    @property
+    def root(self) -> Path:
+        """The run's directory."""
+        return (self.out or Path(f"expbench-run-{self.agent}")).resolve()
+
+
+class EvaluationPlan(Record):
+    """What would be done (`--dry-run`)."""
+
+    run: Path
+    agent: str
+    agent_version: str | None
+    available: bool
+    detail: str
+    model: str | None
+    judge: str
+    episodes: int
+    tasks: tuple[str, ...]
+    blocked: tuple[tuple[str, str], ...]
+    environments: int
+    """Different environments that have to be there."""
+    longest_hours: float
+    """If every episode takes all its time, with this many workers."""
+
+
+class EvaluationOutcome(StoredRecord):
+    """What came out, for `--json`."""
+
+    run: Path
+    agent: str
+    model: str | None
+    judge: str
+    episodes: int
+    scored: int
+    blocked: int
+    unknown: int
+    rows: tuple[EpisodeScores, ...]
+
+
+def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
+    """What `evaluate` would do; nothing is run and nothing is written to the run's directory.
+
+    Raises:
+        ExpbenchError: as `evaluate`, as far as it can be told without running anything.
+    """
+    agent = get_agent(options.agent, options.agent_options)
+    options = _without_unused_model(options, agent)
+    with tempfile.TemporaryDirectory(prefix="expbench-plan-") as scratch:
+        tasks = _tasks(options, Path(scratch), reporter)
+    from evaluation.lock import environment_spec
+
+    availability = agent.availability()
+    open_tasks = [task for task in tasks if not task.blocked]
+    episodes = len(tasks) * options.repeats
+    rounds = -(-len(open_tasks) * options.repeats // options.workers)
+    return EvaluationPlan(
+        run=options.root,
+        agent=agent.name,
+        agent_version=agent.version,
+        available=availability.available,
+        detail=availability.detail,
+        model=options.model,
+        judge=_judge_name(options),
+        episodes=episodes,
+        tasks=tuple(task.id for task in tasks),
+        blocked=tuple((task.id, task.blocked) for task in tasks if task.blocked),
+        environments=len({environment_spec(task).digest for task in open_tasks}),
+        longest_hours=round(rounds * options.limits.wall_s / 3600, 2),
+    )
+
+
+def evaluate(options: EvaluateOptions, reporter: Reporter) -> EvaluationOutcome:
+    """Run an agent on the tasks of a source.
+
+    Raises:
+        ExpbenchError: `USAGE` (agent, options, patterns), `TOOL_MISSING` (the agent is not installed),
+            `SANDBOX_UNAVAILABLE` (no Docker Engine), `WORKSPACE_CONFLICT`, `WORKSPACE_LOCKED`, `RECORD_INVALID`,
+            `AUTHENTICATION` and others of the model layer, `BUDGET_EXCEEDED`, `INTERRUPTED`.
+    """
+    from evaluation.harness.agent_step import AgentStep
+    from evaluation.harness.episode_runner import EpisodeRunner, Graders
+    from pipeline.llm import load_prices
+
+    agent = get_agent(options.agent, options.agent_options)
+    options = _without_unused_model(options, agent)
+    _require_available(agent)
+    _require_no_secrets(options)
+    sandbox = _sandbox()
+    root = options.root
+    prices = load_prices()
+    upstreams = _upstreams(options)
+    _require_price(options, upstreams, prices)
+    with open_run(root, resume=options.resume), _judge_client(options, root) as client:
+        tasks = _tasks(options, root / _WORKSPACES, reporter)
+        record = _record(options, agent, tasks)
+        begin_run(root, record)
+        step = AgentStep(
+            agent=agent, sandbox=sandbox, limits=options.limits, owner=run_owner(root), model=options.model,
+            upstreams=upstreams, prices=prices, allow=options.network, gpu_type=options.gpu_type,
+        )  # fmt: skip
+        graders = Graders(client=client, panel=options.panel, execute_all=options.execute_all)
+        runner = EpisodeRunner(
+            root=root, run=record.run, agent_step=step, graders=graders, agent_options=options.agent_options,
+            reporter=reporter,
+        )  # fmt: skip
+        rows = run_episodes(
+            runner, tasks, repeats=options.repeats, workers=options.workers, sandbox=sandbox, reporter=reporter
+        )
+    return _outcome(options, rows)
+
+
+def parse_network(text: str) -> tuple[str, ...]:
+    """`none`, or `allow=HOST,HOST`: the hosts.
+
+    Raises:
+        ExpbenchError: `USAGE`.
+    """
+    if text == "none":
+        return ()
+    word, _, hosts = text.partition("=")
+    found = tuple(sorted({host.strip().lower() for host in hosts.split(",") if host.strip()}))
+    if word != "allow" or not found or any("/" in host or ":" in host or host == "*" for host in found):
+        raise ExpbenchError(
+            FailureKind.USAGE, f"--network {text}", "is neither `none` nor `allow=HOST,...` with names of hosts",
+            consequence="No episode was run", next_step="Say for example `--network allow=pypi.org,*.pythonhosted.org`",
+        )  # fmt: skip
+    return found
+
+
+def _tasks(options: EvaluateOptions, scratch: Path, reporter: Reporter) -> list[EvaluationTask]:
+    from evaluation.ablations import ablate, parse_ablation
+    from evaluation.sources import load_tasks
+
+    found, problems = load_tasks(options.source, scratch=scratch, reporter=reporter)
+    for problem in problems:
+        reporter.warn(f"{problem.where}: {problem.message}")
+    chosen = [task for task in found if _matches(task.id, options.tasks)]
+    if not chosen:
+        raise ExpbenchError(
+            FailureKind.USAGE, str(options.source),
+            f"none of its {len(found)} task(s) matches {', '.join(options.tasks)}" if found else "holds no task",
+            consequence="No episode was run",
+            next_step="Choose among: " + (", ".join(task.id for task in found[:20]) or "(none)"),
+        )  # fmt: skip
+    if not options.ablation:
+        return chosen
+    ablation = parse_ablation(options.ablation)
+    return [ablate(task, ablation).task for task in chosen]
+
+
+def _matches(task: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatch.fnmatchcase(task, pattern) for pattern in patterns)
+
+
+def _record(options: EvaluateOptions, agent: AgentAdapter, tasks: Sequence[EvaluationTask]) -> RunRecord:
+    return RunRecord(
+        run=options.root.name,
+        source=str(options.source),
+        agent=agent.name,
+        agent_version=agent.version,
+        agent_options=options.agent_options,
+        model=options.model,
+        repeats=options.repeats,
+        limits=options.limits,
+        gpu_type=options.gpu_type,
+        network=options.network,
+        ablation=options.ablation,
+        judge=JudgeRecord(
+            engine=options.judge, model=_judge_model(options), panel=options.panel, execute_all=options.execute_all
+        ),
+        tasks={task.id: task_digest(task) for task in tasks},
+        expbench=version(),
+    )
+
+
+def _judge_model(options: EvaluateOptions) -> str | None:
+    if options.judge == "keyless":
+        return None
+    from pipeline.llm import model_config_from_environment
+
+    return model_config_from_environment(options.judge_model).model
+
+
+def _judge_name(options: EvaluateOptions) -> str:
+    model = _judge_model(options)
+    if model is None:
+        return "keyless"
+    return model if options.panel == 1 else f"{model}, panel of {options.panel}"
+
+
+@contextmanager
+def _judge_client(options: EvaluateOptions, root: Path) -> Iterator[ModelClient | None]:
+    """The model that grades, with its calls recorded in the run; None for the keyless graders."""
+    if options.judge == "keyless":
+        yield None
+        return
+    from pipeline.llm import CacheMode, CallLedger, ExchangeStore, ModelClient, model_config_from_environment
+
+    store = ExchangeStore(root / "judge" / "exchanges", CacheMode.USE)
+    ledger = CallLedger(root / "judge" / "calls.jsonl")
+    with ModelClient(model_config_from_environment(options.judge_model), store=store, ledger=ledger) as client:
+        yield client
+
+
+def _without_unused_model(options: EvaluateOptions, agent: AgentAdapter) -> EvaluateOptions:
+    """A model that the environment names is not the model of an agent that calls none."""
+    return options.evolve(model=None) if agent.kind == "bound" else options
+
+
+def _require_available(agent: AgentAdapter) -> None:
+    found = agent.availability()
+    if not found.available:
+        raise ExpbenchError(
+            FailureKind.TOOL_MISSING, f"agent {agent.name}", found.detail, consequence="No episode was run",
+            next_step=found.next_step or "`expbench agents` says what it needs",
+        )  # fmt: skip
+
+
+def _require_no_secrets(options: EvaluateOptions) -> None:
+    """Options of agents are written down: a key does not belong there, and the container must not get one."""
+    held = [name for name, value in options.agent_options.items() if redact(value) != value]
+    if held:
+        raise ExpbenchError(
+            FailureKind.USAGE, f"--agent-option {held[0]}", "holds what looks like a key",
+            consequence="No episode was run",
+            next_step="Leave it out: the gateway adds keys outside the container, from the environment",
+        )  # fmt: skip
+
+
+def _sandbox() -> StoppableSandbox:
+    """Docker: only a container keeps the ground truth on this machine out of an agent's sight.
+
+    Raises:
+        ExpbenchError: `SANDBOX_UNAVAILABLE`.
+    """
+    sandbox = open_sandbox("docker")
+    assert isinstance(sandbox, StoppableSandbox)
+    return sandbox
+
+
+def _upstreams(options: EvaluateOptions) -> tuple[Upstream, ...]:
+    """The endpoints for the agent's model; none where the run names no model.
+
+    Raises:
+        ExpbenchError: `AUTHENTICATION`: a model is named, and there is no key for any endpoint.
+    """
+    if options.model is None:
+        return ()
+    from evaluation.harness.upstream import upstreams_from_environment
+
+    found, missing = upstreams_from_environment()
+    if not found:
+        raise missing[0]
+    return found
+
+
+def _require_price(options: EvaluateOptions, upstreams: Sequence[Upstream], prices: object) -> None:
+    """A limit of money can be kept only where the model has a price.
+
+    Raises:
+        ExpbenchError: `USAGE`.
+    """
+    from pipeline.llm import PriceList
+
+    assert isinstance(prices, PriceList)
+    if options.limits.money_usd is None or options.model is None or not upstreams:
+        return
+    if not any(upstream.priced(prices, options.model) for upstream in upstreams):
+        raise ExpbenchError(
+            FailureKind.USAGE, "--max-usd", f"the price of {options.model} is not known, so the limit cannot be kept",
+            consequence="No episode was run",
+            next_step="Add its price to a file named by EXPBENCH_PRICES (docs/models.md), or give --max-tokens",
+        )  # fmt: skip
+
+
+def _outcome(options: EvaluateOptions, rows: Sequence[EpisodeScores]) -> EvaluationOutcome:
+    count = {status: sum(row.status is status for row in rows) for status in EpisodeStatus}
+    return EvaluationOutcome(
+        run=options.root,
+        agent=options.agent,
+        model=options.model,
+        judge=_judge_name(options),
+        episodes=len(rows),
+        scored=count[EpisodeStatus.SCORED],
+        blocked=count[EpisodeStatus.BLOCKED],
+        unknown=count[EpisodeStatus.UNKNOWN],
+        rows=tuple(rows),
+    )

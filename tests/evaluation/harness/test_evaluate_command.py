@@ -1,0 +1,123 @@
+"""`expbench evaluate`, `agents`, `episodes` as a user meets them: messages, exit codes, JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from evaluation.harness.run import RunRecord, begin_run, open_run, read_run
+from flows.cli import app
+from flows.evaluate import parse_network
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.files import exclusive_lock
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def refused(*arguments: str) -> ExpbenchError:
+    result = invoke(*arguments)
+    assert isinstance(result.exception, ExpbenchError), result.output
+    return result.exception
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A directory that is no source: what is refused before it is read must not say so."""
+    (tmp_path / "source").mkdir()
+    return tmp_path / "source"
+
+
+def test_agents_are_listed_with_what_they_need() -> None:
+    listed = json.loads(invoke("agents", "--json").stdout)
+    names = {agent["name"] for agent in listed}
+    assert {"oracle", "noop", "command", "iterative", "openhands"} <= names
+    assert all(agent["available"] or agent["next_step"] for agent in listed)
+    assert "oracle" in invoke("agents").stdout
+    assert refused("agents", "--install", "noop").kind is FailureKind.USAGE
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        (["--agent", "nobody"], FailureKind.USAGE, "Choose one of"),
+        (["--agent", "noop", "--agent-option", "x"], FailureKind.USAGE, "NAME=VALUE"),
+        (["--agent", "noop", "--agent-option", "x=1"], FailureKind.USAGE, "none"),
+        (["--agent", "noop", "--network", "all"], FailureKind.USAGE, "allow="),
+        (["--agent", "noop", "--dry-run"], FailureKind.RECORD_INVALID, "expbench curate"),
+        (["--agent", "command", "--agent-option", "cmd=x sk-ant-REDACTED"], FailureKind.USAGE, "gateway"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_with_a_way_on(
+    source: Path, tmp_path: Path, options: list[str], kind: FailureKind, words: str
+) -> None:
+    error = refused("evaluate", str(source), "--out", str(tmp_path / "run"), *options)
+    assert error.kind is kind
+    assert words in str(error)
+    assert not (tmp_path / "run" / "run.yaml").exists()
+
+
+def test_a_limit_of_money_needs_a_price(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setattr("flows.evaluate._sandbox", lambda: None)
+    error = refused(
+        "evaluate", str(source), "--agent", "command", "--agent-option", "cmd=x", "--model", "mine", "--max-usd", "1",
+        "--out", str(tmp_path / "run"),
+    )  # fmt: skip
+    assert error.kind is FailureKind.USAGE
+    assert "price" in error.cause
+
+
+@pytest.mark.parametrize("text", ["allow=", "allow=*", "allow=http://x.org", "allow=x.org:80", "everything"])
+def test_network_policies_that_are_none(text: str) -> None:
+    with pytest.raises(ExpbenchError) as caught:
+        parse_network(text)
+    assert caught.value.kind is FailureKind.USAGE
+    assert parse_network("allow=PyPI.org, *.example.org") == ("*.example.org", "pypi.org")
+    assert parse_network("none") == ()
+
+
+def test_a_run_is_resumed_only_as_what_it_is(tmp_path: Path) -> None:
+    root, record = tmp_path / "run", RunRecord(run="run", source="s", agent="noop", tasks={"t": "1"})
+    with open_run(root, resume=False):
+        begin_run(root, record)
+    assert read_run(root) == record
+    with pytest.raises(ExpbenchError) as caught, open_run(root, resume=False):
+        pass
+    assert caught.value.kind is FailureKind.WORKSPACE_CONFLICT
+    with open_run(root, resume=True):
+        begin_run(root, record.evolve(expbench="another"))
+        with pytest.raises(ExpbenchError) as caught:
+            begin_run(root, record.evolve(repeats=2, model="m"))
+    assert "model, repeats" in caught.value.cause
+
+
+def test_a_directory_with_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(ExpbenchError) as caught, open_run(tmp_path, resume=True):
+        pass
+    assert caught.value.kind is FailureKind.WORKSPACE_CONFLICT
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_two_processes_do_not_work_in_one_run(tmp_path: Path) -> None:
+    with exclusive_lock(tmp_path / "run" / ".lock", "run"):
+        with pytest.raises(ExpbenchError) as caught, open_run(tmp_path / "run", resume=True):
+            pass
+        assert caught.value.kind is FailureKind.WORKSPACE_LOCKED
+
+
+def test_episodes_of_a_run_that_has_only_begun(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", resume=False):
+        begin_run(tmp_path / "run", RunRecord(run="run", source="s", agent="noop", repeats=2, tasks={"t": "1"}))
+    listed = json.loads(invoke("episodes", str(tmp_path / "run"), "--json").stdout)
+    assert [(row["task"], row["repeat"], row["state"], row["scores"]) for row in listed] == [
+        ("t", 0, None, None), ("t", 1, None, None),
+    ]  # fmt: skip
+    assert "not begun" in invoke("episodes", str(tmp_path / "run")).stdout
+    assert refused("episodes", str(tmp_path)).kind is FailureKind.RECORD_INVALID
