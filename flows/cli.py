@@ -15,7 +15,18 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from flows.commands import curation, setup, workspaces
+from flows.commands import (
+    causal,
+    curation,
+    evaluation,
+    importing,
+    judging,
+    orchestration,
+    results,
+    scoring,
+    setup,
+    workspaces,
+)
 from flows.commands.shared import escape
 from pipeline.errors import ExpbenchError
 
@@ -31,7 +42,7 @@ app = typer.Typer(
     "7 sandbox or machine, 8 engine or model, 9 budget, 130 interrupted, 1 a defect of expbench.",
 )
 
-for group in (curation, workspaces, setup):
+for group in (curation, workspaces, importing, evaluation, judging, orchestration, results, scoring, causal, setup):
     app.add_typer(group.app)
 
 

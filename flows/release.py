@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from flows.review import content_digest
+from masking.edits import recipe_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock
-from pipeline.formats.huggingface import write_dataset
+from pipeline.formats.huggingface import MaskRecipe, write_dataset
 from pipeline.schema import Record
 from pipeline.store import Workspace
 from pipeline.task import Review, Status, Task
@@ -37,37 +39,73 @@ def release(workspace: Workspace, *, out: Path | None, accept_all: bool, name: s
         tasks = workspace.tasks()
         if accept_all:
             tasks = [_accepted(workspace, task) for task in tasks]
-        chosen = [task for task in tasks if task.status in {Status.APPROVED, Status.RELEASED}]
+        withheld = {task.id: reason for task in tasks if (reason := _why_not(workspace, task)) is not None}
+        chosen = [task for task in tasks if task.id not in withheld]
         if not chosen:
             candidates = sum(task.status is Status.MASKED for task in tasks)
             raise ExpbenchError(
                 FailureKind.NOTHING_TO_RELEASE,
                 str(workspace.root),
                 f"no task is approved ({candidates} release candidate(s) of {len(tasks)} task(s))",
-                consequence="Nothing was written",
+                consequence="Nothing was written" + "".join(f"; {task}: {why}" for task, why in _changed(withheld)),
                 next_step="Review the candidates, or pass --accept-all to approve them by that rule"
                 if candidates
                 else "Look at index.html for the reason of each task",
             )
         directory = (out or workspace.root / "release").resolve()
         info = workspace.info()
-        configs = write_dataset(directory, chosen, workspace=workspace, name=name or info.paper_id)
+        recipes = {task.id: recipe for task in chosen if (recipe := _recipe(workspace, task)) is not None}
+        configs = write_dataset(directory, chosen, workspace=workspace, name=name or info.paper_id, recipes=recipes)
         for task in chosen:
             if task.status is not Status.RELEASED:
                 workspace.save_task(task.evolve(status=Status.RELEASED))
-    released = {task.id for task in chosen}
-    withheld = tuple((task.id, task.status.value) for task in tasks if task.id not in released)
-    return ReleaseResult(directory=directory, tasks=len(chosen), configs=configs, withheld=withheld)
+    return ReleaseResult(
+        directory=directory, tasks=len(chosen), configs=configs, withheld=tuple(sorted(withheld.items()))
+    )
+
+
+def _recipe(workspace: Workspace, task: Task) -> MaskRecipe | None:
+    """How the masked repository is made again by those who may not be given it."""
+    found = recipe_of(workspace.root / "repository", workspace.masked_repository(task.id), task.masked)
+    if found is None:
+        return None
+    return MaskRecipe(commit=found.commit, edits=tuple(edit.model_dump() for edit in found.edits))
+
+
+def _why_not(workspace: Workspace, task: Task) -> str | None:
+    """Why a task is not released; None for one that is: approved, and still what was approved.
+
+    Files of a workspace can be edited. An approval holds for the content that was approved (`Review.after`); reviews
+    that were written before contents were recorded hold for any.
+    """
+    if task.status not in {Status.APPROVED, Status.RELEASED}:
+        return task.status.value
+    approvals = [review for review in task.reviews if review.decision in {"approve", "edit"}]
+    recorded = {review.after for review in approvals if review.after is not None}
+    if recorded and content_digest(task) not in recorded:
+        return "changed after its approval: review it again"
+    if not workspace.masked_repository(task.id).is_dir():
+        return "its masked repository is missing"
+    return None
+
+
+def _changed(withheld: dict[str, str]) -> list[tuple[str, str]]:
+    """What is withheld for another reason than its status."""
+    states = {status.value for status in Status}
+    return [(task, why) for task, why in sorted(withheld.items()) if why not in states]
 
 
 def _accepted(workspace: Workspace, task: Task) -> Task:
     if task.status is not Status.MASKED:
         return task
+    content = content_digest(task)
     review = Review(
         reviewer="rule: --accept-all",
         decision="approve",
         comment="approved without a person's review",
         at=datetime.now(UTC).isoformat(timespec="seconds"),
+        before=content,
+        after=content,
     )
     approved = task.evolve(status=Status.APPROVED, reviews=(*task.reviews, review))
     workspace.save_task(approved)

@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# Set-up, then every check: ruff, mypy, import-linter, pytest (with the Docker tests where Docker is usable).
+# Set-up, then every check: ruff, mypy, import-linter, pytest (with the Docker tests where Docker is usable, and those in
+# a browser where Chromium is or can be installed).
 #
 # Usage: bash scripts/test.sh [PYTEST OPTION ...]
 #
-# EXPBENCH_REQUIRE_DOCKER=1 makes a Docker that cannot be used a failure instead of leaving its tests out.
+# EXPBENCH_REQUIRE_DOCKER=1 makes a Docker that cannot be used a failure instead of leaving its tests out;
+# EXPBENCH_REQUIRE_BROWSER=1 does the same for Chromium. EXPBENCH_SCREENSHOTS=DIR keeps what the browser showed.
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 # shellcheck source=scripts/lib/docker.sh
 source "$ROOT/scripts/lib/docker.sh"
+# shellcheck source=scripts/lib/chromium.sh
+source "$ROOT/scripts/lib/chromium.sh"
 
 bash "$ROOT/scripts/setup.sh"
 cd -- "$ROOT"
@@ -26,14 +30,24 @@ if [ "${#failed[@]}" -gt 0 ]; then
   note "FAILED before the tests: ${failed[*]}"
 fi
 
-marker="not docker"
+marker=""
 if docker_usable; then
-  marker="docker or not docker"
+  :
 elif [ "${EXPBENCH_REQUIRE_DOCKER:-}" = 1 ]; then
   fail "EXPBENCH_REQUIRE_DOCKER=1, but Docker cannot be used here (see above)"
 else
   note "Docker cannot be used here: its tests are left out"
+  marker="not docker"
 fi
+if ensure_chromium; then
+  :
+elif [ "${EXPBENCH_REQUIRE_BROWSER:-}" = 1 ]; then
+  fail "EXPBENCH_REQUIRE_BROWSER=1, but Chromium cannot be used here (see above)"
+else
+  note "There is no usable $CHROMIUM: the tests in a browser are left out"
+  marker="${marker:+$marker and }not browser"
+fi
+marker="${marker:-docker or not docker}" # all: the default leaves out what is slow
 
 say "pytest -m '$marker' $*"
 status=0
