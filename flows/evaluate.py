@@ -188,7 +188,12 @@ def _tasks(options: EvaluateOptions, scratch: Path, reporter: Reporter) -> list[
     from evaluation.ablations import ablate, parse_ablation
     from evaluation.sources import load_tasks
 
-    found, problems = load_tasks(options.source, scratch=scratch, reporter=reporter)
+    only: tuple[str, ...] = ()
+    if options.tasks:  # first without repositories: those of the tasks that are not asked for are not built
+        all_tasks, _ = load_tasks(options.source, scratch=scratch, reporter=reporter, build=False)
+        only = tuple(task.id for task in all_tasks if _matches(task.id, options.tasks))
+    build = bool(only) or not options.tasks
+    found, problems = load_tasks(options.source, scratch=scratch, reporter=reporter, only=only, build=build)
     for problem in problems:
         reporter.warn(f"{problem.where}: {problem.message}")
     chosen = [task for task in found if _matches(task.id, options.tasks)]

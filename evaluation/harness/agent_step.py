@@ -244,6 +244,14 @@ class AgentStep:
         logs = folder.agent_logs
         told, problems = self._read_events(logs)
         events, own_end = split_end(told)
+        stopped = bool(totals.limits) or result.failure in _LIMITS or result.failure is FailureKind.INTERRUPTED
+        if own_end is not None and own_end.reason == "infrastructure" and not totals.calls and not stopped:
+            raise ExpbenchError(
+                FailureKind.SANDBOX_BROKEN, f"agent {self.agent.name}", own_end.detail,
+                consequence="The agent never began; nothing is known of it, the episode has no scores",
+                next_step="Look at the episode's agent/stderr; install the agent's bundle anew with `expbench agents "
+                "--install NAME --force`, then run the same command with --resume",
+            )  # fmt: skip
         limits = list(totals.limits)
         problems = [*result.problems, *problems]
         tail: list[Event] = [Note(seq=0, at=wall, text=problem.message) for problem in problems]

@@ -168,7 +168,7 @@ class _Episode:
         self.name = f"{task.id}/{repeat}"
         self.sandbox = Stoppable(self.step_of_agent.sandbox, stop)
         self.image: Image | None = None
-        self.told = instructions(task, limits=self.limits)
+        self.told = instructions(task, limits=self.limits, network=self.step_of_agent.allow)
         self.state = load_state(self.folder) or EpisodeState(
             run=runner.run, task=task.id, agent=self.step_of_agent.agent.name, repeat=repeat
         )

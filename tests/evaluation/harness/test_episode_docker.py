@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.agents.command import CommandAgent
+from evaluation.agents.readers.events import Builder
 from evaluation.agents.registry import get_agent
 from evaluation.episode import EpisodeState, Step
 from evaluation.harness.episode_runner import EpisodeRunner, Graders, episode_folder, load_state
@@ -17,7 +19,7 @@ from evaluation.harness.workspace import remove_scratch
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
-from evaluation.trajectory import CommandRun, End, LimitHit
+from evaluation.trajectory import CommandRun, End, Event, LimitHit
 from evaluation.trajectory_io import read_trajectory
 from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport
 from pipeline.errors import ExpbenchError, FailureKind
@@ -162,6 +164,23 @@ def test_a_model_that_cannot_be_reached_is_no_result_of_the_agent(root: Path, ta
     with ProtocolServer(Script(default=Turn(text="back"))) as server:  # the next run of the harness is a new chance
         again = go(script_runner(ASKING, root, server_url=server.base_url), task)
     assert again.status is EpisodeStatus.SCORED
+
+
+def test_an_agent_that_never_started_has_no_scores(root: Path, task: EvaluationTask) -> None:
+    """A bundle that does not load says nothing about what the agent can do: it once was an agent's failure, graded 0."""
+
+    class Broken(CommandAgent):
+        def read_events(self, logs: Path, stdout: Path, stderr: Path) -> Iterator[Event]:
+            yield from Builder().no_log(self.name, stderr)
+
+    script = root.parent / "agent.sh"
+    script.write_text("echo 'libffi.so.8: cannot open shared object file' >&2; exit 127\n")
+    scores = go(tiny_runner(root, Broken({"script": str(script)}))[0], task)
+    state = load_state(episode_folder(root, task.id, 0))
+    assert scores.status is EpisodeStatus.UNKNOWN
+    assert (scores.design, scores.execution) == (None, None)
+    assert state is not None
+    assert (state.failure, state.attempts) == (FailureKind.SANDBOX_BROKEN.value, 3)
 
 
 def test_refused_credentials_end_the_run_and_not_the_episode(root: Path, task: EvaluationTask) -> None:
