@@ -60,7 +60,8 @@ _NUMBER: Final = re.compile(
     rf"(?:\s?(?:±|\+/-|\+-)\s?(?P<pm>{_MANTISSA}(?:{_EXPONENT})?)(?P<unit2>{_UNIT})?)?(?!\.\d)(?!\w)"
 )
 _MINUS: Final = str.maketrans({"−": "-", "–": "-", "‐": "-"})
-_DASH_BEFORE: Final = re.compile(r"[\w)]\s?[−–-]$")
+# A minus that clings to its digits is one, also after a word (`of −0.31`); between two characters it is a dash (`3–5`).
+_DASH_BEFORE: Final = re.compile(r"[\w)][−–-]$")
 _RELATION: Final = (
     ("~", re.compile(r"(?:[~∼≈≃]|\b(?:about|around|roughly|approximately|nearly|almost|circa)|approx\.)\s*$", re.I)),
     ("<", re.compile(r"(?:[<≤⩽]|\b(?:below|under|less than|at most|up to|within|fewer than|no more than))\s*$", re.I)),

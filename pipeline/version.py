@@ -10,7 +10,7 @@ __all__ = ["STAGE_VERSIONS", "version"]
 
 STAGE_VERSIONS: Final[dict[str, str]] = {
     "extract": "1",
-    "draft": "1",
+    "draft": "2",
     "locate": "1",
     "trace": "1",
     "validate": "1",

@@ -122,3 +122,17 @@ def test_numbers_are_slices_without_overlap(text: str) -> None:
     assert all(a.end <= b.start for a, b in pairwise(numbers))
     text_claims(text)
     parse_cell(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a slope of −0.31 was seen", [-0.31]),
+        ("it drops to -2.5%", [-2.5]),
+        ("from 3–5 points", [3.0, 5.0]),
+        ("between 0.2-0.4", [0.2, 0.4]),
+    ],
+)
+def test_minus_after_a_word_is_a_sign_and_between_numbers_a_dash(text: str, values: list[float]) -> None:
+    """The first two record a bug: a negative number of running text was read as positive."""
+    assert [number.value for number in find_numbers(text)] == values
