@@ -35,14 +35,13 @@ def test_other_frozen_tasks_regenerate_byte_for_byte(task) -> None:
 
 
 @pytest.mark.slow
-def test_reference_solvers_keep_their_scores() -> None:
+def test_reference_sweep_keeps_its_scores_on_every_frozen_task() -> None:
     points = {"L1": 92.5, "L2": 92.5, "L3": 87.5}
-    guesses = []
     for task in TASKS:
         swept = score(task, solve(task, "ofat"))
         assert (swept.total, swept.solved) == (points[task.tier], True), task.id
-        early = score(task, solve(task, "adaptive"))
-        assert early.solved
-        assert early.total >= swept.total
-        guesses += [score(task, solve(task, "random", salt)).total for salt in range(10)]
-    assert 14 < np.mean(guesses) < 24, "the chance floor"
+
+
+def test_guessing_stays_at_the_chance_floor() -> None:
+    guesses = [score(task, solve(task, "random", salt)).total for task in TASKS for salt in range(40)]
+    assert 15 < np.mean(guesses) < 23
