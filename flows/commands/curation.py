@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, print_value, status_text
+from flows.commands.shared import Json, escape, print_value, resumable, status_text
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
@@ -126,17 +126,8 @@ def curate(
     if prefect:
         _submit(options, json_output)
         return
-    try:
-        with TerminalReporter() as reporter:
-            outcome = run(options, reporter, settings)
-    except KeyboardInterrupt as interrupt:  # typer would end the process without a word
-        raise ExpbenchError(
-            FailureKind.INTERRUPTED,
-            "expbench curate",
-            "interrupted",
-            consequence="Containers were removed; what was finished is kept",
-            next_step="Run the same command with --resume to go on",
-        ) from interrupt
+    with resumable("expbench curate"), TerminalReporter() as reporter:
+        outcome = run(options, reporter, settings)
     if json_output:
         print_value(outcome.model_dump(mode="json"), True)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, print_value
+from flows.commands.shared import Json, escape, print_value, resumable
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
@@ -126,17 +126,8 @@ def evaluate(
             planned = plan(options, reporter)
         print_value(planned.model_dump(mode="json"), json_output)
         return
-    try:
-        with TerminalReporter() as reporter:
-            outcome = run(options, reporter)
-    except KeyboardInterrupt as interrupt:  # typer would end the process without a word
-        raise ExpbenchError(
-            FailureKind.INTERRUPTED,
-            "expbench evaluate",
-            "interrupted",
-            consequence="Containers were removed; what was finished is kept",
-            next_step="Run the same command with --resume to go on",
-        ) from interrupt
+    with resumable("expbench evaluate"), TerminalReporter() as reporter:
+        outcome = run(options, reporter)
     if json_output:
         print_value(outcome.model_dump(mode="json"), True)
     else:

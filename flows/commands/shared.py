@@ -7,21 +7,53 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from pipeline.errors import ExpbenchError, FailureKind
+
 if TYPE_CHECKING:
     from pipeline.store import Workspace
 
-__all__ = ["Json", "WorkspaceArgument", "escape", "open_workspace", "print_value", "status_text", "task_json"]
+__all__ = [
+    "Json",
+    "WorkspaceArgument",
+    "escape",
+    "open_workspace",
+    "print_value",
+    "resumable",
+    "status_text",
+    "task_json",
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output instead of text.")]
 WorkspaceArgument = Annotated[
     Path, typer.Argument(help="A workspace that `expbench curate` wrote.", metavar="WORKSPACE")
 ]
+
+
+@contextmanager
+def resumable(command: str) -> Iterator[None]:
+    """Turn Ctrl-C into our error; typer would end the process without a word.
+
+    Raises:
+        ExpbenchError: `INTERRUPTED`.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        raise ExpbenchError(
+            FailureKind.INTERRUPTED,
+            command,
+            "interrupted",
+            consequence="Containers were removed; what was finished is kept",
+            next_step="Run the same command with --resume to go on",
+        ) from interrupt
 
 
 def open_workspace(path: Path) -> Workspace:
