@@ -49,9 +49,8 @@ else
 fi
 marker="${marker:-docker or not docker}" # all: the default leaves out what is slow
 
-say "pytest -m '$marker' -n 2 $*"
+say "pytest -m '$marker' $*"
 status=0
-# two at a time: many tests wait for containers; tests/conftest.py says what stays together
-"$VENV/bin/pytest" -m "$marker" -n 2 --dist loadgroup --no-loadscope-reorder "$@" || status=$?
+"$VENV/bin/pytest" -m "$marker" "$@" || status=$?
 [ "${#failed[@]}" -eq 0 ] || exit 1
 exit "$status"
