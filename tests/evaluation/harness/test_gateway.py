@@ -10,6 +10,7 @@ import httpx2
 import openai
 import pytest
 
+from evaluation.harness.meter import GatewayTotals
 from evaluation.harness.recorder import read_calls
 from evaluation.trajectory import LimitHit, ModelCall, Note
 from pipeline.digests import text_digest
@@ -37,12 +38,18 @@ def calls(opened: Opened) -> list[ModelCall]:
     return [event for event in opened.events if isinstance(event, ModelCall)]
 
 
+def settled(opened: Opened, count: int) -> GatewayTotals:
+    """The totals once so many calls are recorded: that happens after the client has read the last byte of an answer."""
+    wait_for(lambda: len(calls(opened)) == count)
+    return opened.gateway.totals()
+
+
 def test_a_chat_passes_with_our_key_and_is_counted_and_priced(protocol_server: Serve) -> None:  # noqa: F811
     server = protocol_server(scripted.text("hello", usage=COUNTED), api_key=KEY)
     with gateway(server) as opened:
         answer = sdk(opened).chat.completions.create(**CHAT)  # type: ignore[call-overload]
         assert answer.choices[0].message.content == "hello"
-        totals = opened.gateway.totals()
+        totals = settled(opened, 1)
     assert (totals.calls, totals.cost_usd) == (1, (1000 * 1 + 500 * 2) / 1e6)
     assert totals.usage is not None
     assert (totals.usage.input_tokens, totals.usage.output_tokens, totals.usage.cached_input_tokens) == (1000, 500, 200)
@@ -64,7 +71,7 @@ def test_a_stream_is_counted_whether_or_not_the_agent_asks_for_usage(
     options = {"stream_options": {"include_usage": True}} if asked else {}
     with gateway(server) as opened:
         chunks = list(sdk(opened).chat.completions.create(**CHAT, stream=True, **options))  # type: ignore[call-overload]
-        totals = opened.gateway.totals()
+        totals = settled(opened, 1)
     assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == "hello world"
     assert any(not chunk.choices for chunk in chunks) == bool(asked)
     assert totals.usage is not None
@@ -82,7 +89,7 @@ def test_the_other_protocols_are_counted_too(protocol_server: Serve, path: str, 
         answer = client.post(f"/{path}", json=body, headers={"anthropic-version": "2023-06-01"})
         assert answer.status_code == 200
         assert "hello" in answer.text
-        totals = opened.gateway.totals()
+        totals = settled(opened, 1)
     assert totals.usage is not None
     assert (totals.usage.input_tokens, totals.usage.output_tokens) == (1000, 500)
 
@@ -91,9 +98,9 @@ def test_unknown_stays_unknown(protocol_server: Serve) -> None:  # noqa: F811
     server = protocol_server(scripted.text("a", omit_usage=True), scripted.text("b"))
     with gateway(server) as opened, opened.client() as client:
         client.post("/chat/completions", json=CHAT)
-        first = opened.gateway.totals()
+        first = settled(opened, 1)
         client.post("/chat/completions", json=CHAT | {"model": "without-a-price"})
-        second = opened.gateway.totals()
+        second = settled(opened, 2)
     assert (first.calls, first.usage, first.cost_usd) == (1, None, None)
     assert (second.calls, second.cost_usd) == (2, None)
     assert [(call.usage is None, call.cost_usd) for call in calls(opened)] == [(True, None), (False, None)]
@@ -165,7 +172,7 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent_and_the_next_call_wor
         with pytest.raises((openai.APIError, httpx2.HTTPError)):
             list(sdk(opened).chat.completions.create(**CHAT, stream=True))  # type: ignore[call-overload]
         assert sdk(opened).chat.completions.create(**CHAT).choices[0].message.content == "fine"  # type: ignore[call-overload]
-        totals = opened.gateway.totals()
+        totals = settled(opened, 2)
     assert totals.usage is None
     assert [line.get("broken_off", False) for line in read_back(opened)] == [True, False]
 
