@@ -25,7 +25,7 @@ from extractors.variables import Plan, design_variables, plan_experiment
 from pipeline.schema import Problem, Severity
 from pipeline.task import Draft, Evidence
 
-__all__ = ["compose_draft", "confidence_parts"]
+__all__ = ["compose_draft", "confidence_parts", "unique_slugs"]
 
 _COMPONENT: Final = "extract.drafting"
 
@@ -272,3 +272,13 @@ def _checked(reading: Reading, draft: Draft, where: str, problems: list[Problem]
                 Severity.WARNING)  # fmt: skip
         return None
     return draft
+
+
+def unique_slugs(drafts: Sequence[Draft]) -> list[Draft]:
+    """The drafts with slugs made unique in the order given: the second `x` becomes `x-2`."""
+    seen: dict[str, int] = {}
+    result = []
+    for draft in drafts:
+        count = seen[draft.slug] = seen.get(draft.slug, 0) + 1
+        result.append(draft if count == 1 else draft.evolve(slug=f"{draft.slug[:56]}-{count}"))
+    return result

@@ -12,7 +12,7 @@ import re
 from extractors._reading import Reading
 from extractors._scope import labels_of
 from extractors._sentences import run_in_heading
-from extractors.drafting import compose_draft
+from extractors.drafting import compose_draft, unique_slugs
 from extractors.method_text import Context
 from extractors.refining import Index
 from extractors.result_tables import Refusal, read_result_table
@@ -64,7 +64,7 @@ def draft_tasks(document: Document, *, max_tasks: int | None = None, reporter: R
         draft = compose_draft(context, experiment, problems)
         if draft is not None:
             drafts.append(draft)
-    drafts = _unique(_merged(drafts, problems))
+    drafts = unique_slugs(_merged(drafts, problems))
     order = {draft.slug: position for position, draft in enumerate(drafts)}
     drafts.sort(key=lambda draft: (-draft.confidence, order[draft.slug]))
     for draft in drafts[max_tasks:] if max_tasks is not None else ():
@@ -124,13 +124,3 @@ def _merged(drafts: list[Draft], problems: list[Problem]) -> list[Draft]:
         else:
             _say(problems, draft.slug, f"merged into {twin.slug}: it makes the same claims")
     return kept
-
-
-def _unique(drafts: list[Draft]) -> list[Draft]:
-    """Slugs made unique in reading order."""
-    seen: dict[str, int] = {}
-    result = []
-    for draft in drafts:
-        count = seen[draft.slug] = seen.get(draft.slug, 0) + 1
-        result.append(draft if count == 1 else draft.evolve(slug=f"{draft.slug[:56]}-{count}"))
-    return result

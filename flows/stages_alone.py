@@ -21,12 +21,9 @@ from flows.review.decisions import counted, votes_on
 from flows.review.policy import read_policy
 from flows.shared_runs import SharedRuns
 from flows.task_stages import TaskStages
-from masking.apply import apply_mask
-from masking.leaks import scan_leaks
-from masking.plan import plan_mask
 from masking.records import MaskPlan
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import exclusive_lock, remove_tree
+from pipeline.files import exclusive_lock
 from pipeline.locator import Chain, RepositoryIndex, TaskQuery, build_index
 from pipeline.locator.query import QueryWords
 from pipeline.locator.usage import usage_for
@@ -293,39 +290,13 @@ def _masked(stages: TaskStages, task: Task) -> Task:
         mask = (mask - set(review.wishes.get("keep", ()))) | set(review.wishes.get("mask", ()))
         keep = (keep - set(review.wishes.get("mask", ()))) | set(review.wishes.get("keep", ()))
     if not mask and not keep:
-        return stages._masked(task)
-    done = _masked_with(stages, task, mask, keep)
+        return stages.masked_by(task)
+    done = stages.masked_by(task, lambda plan: _wished(plan, mask, keep))
     if done.status is not Status.REJECTED or not keep:
         return done
     message = f"a reviewer wanted to keep {', '.join(sorted(keep))}; it stays masked, because {done.status_reason}"
     problem = Problem(component="review", where=", ".join(sorted(keep)), message=message)
-    return _masked_with(stages, task.evolve(problems=(*task.problems, problem)), mask, set())
-
-
-def _masked_with(stages: TaskStages, task: Task, mask: set[str], keep: set[str]) -> Task:
-    document = stages.document
-    plan = plan_mask(task, stages.snapshot, documents=(document,), paper_sha256=document.sha256)
-    plan = _wished(plan, mask, keep)
-    task = task.evolve(masked=plan.paths, problems=(*task.problems, *plan.problems))
-    repository = stages.workspace.masked_repository(task.id)
-    remove_tree(repository)
-    apply_mask(stages.snapshot, plan, repository)
-    leaks = scan_leaks(
-        repository, snapshot=stages.snapshot, plan=plan, task=task, documents=(document,), pdf=stages.pdf
-    )
-    task = task.evolve(leaks=leaks)
-    if leaks.verdict is not Verdict.PASS:
-        worst = max(leaks.hits, key=lambda hit: hit.score, default=None)
-        detail = f"{worst.where}: {worst.detail}" if worst else "a check could not run"
-        return task.evolve(status=Status.REJECTED, status_reason=f"the answer can be read: {detail}")
-    out = stages.workspace.task_dir(task.id) / "validation" / "round_trip"
-    trip = stages._round_trip(task, plan, repository, out)
-    task = task.evolve(round_trip=trip)
-    if trip.verdict is Verdict.PASS:
-        return task.evolve(status=Status.MASKED)
-    if trip.verdict is Verdict.UNKNOWN:
-        return task.evolve(status_reason=f"round trip unknown: {trip.reason}")
-    return task.evolve(status=Status.REJECTED, status_reason=f"round trip failed: {trip.reason}")
+    return stages.masked_by(task.evolve(problems=(*task.problems, problem)), lambda plan: _wished(plan, mask, set()))
 
 
 def _wished(plan: MaskPlan, mask: set[str], keep: set[str]) -> MaskPlan:

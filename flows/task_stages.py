@@ -162,11 +162,18 @@ class TaskStages:
     # --- mask ---
 
     def _masked(self, task: Task) -> Task:
-        """Mask, scan, round trip; only what passes all three becomes a release candidate."""
-        directory = self.workspace.task_dir(task.id)
-        if task.status is not Status.VALIDATED:
-            return task
+        return self.masked_by(task) if task.status is Status.VALIDATED else task
+
+    def masked_by(self, task: Task, adjust: Callable[[MaskPlan], MaskPlan] | None = None) -> Task:
+        """Mask, scan, round trip; only what passes all three becomes a release candidate.
+
+        Args:
+            task: validated.
+            adjust: changes the plan before it is applied, e.g. for paths that a reviewer wants masked.
+        """
         plan = plan_mask(task, self.snapshot, documents=(self.document,), paper_sha256=self.document.sha256)
+        if adjust is not None:
+            plan = adjust(plan)
         task = task.evolve(masked=plan.paths, problems=(*task.problems, *plan.problems))
         repository = self.workspace.masked_repository(task.id)
         remove_tree(repository)  # of a run that was ended before this stage was recorded
@@ -179,7 +186,8 @@ class TaskStages:
             worst = max(leaks.hits, key=lambda hit: hit.score, default=None)
             detail = f"{worst.where}: {worst.detail}" if worst else "a check could not run"
             return task.evolve(status=Status.REJECTED, status_reason=f"the answer can be read: {detail}")
-        trip = self._round_trip(task, plan, repository, directory / "validation" / "round_trip")
+        out = self.workspace.task_dir(task.id) / "validation" / "round_trip"
+        trip = self._round_trip(task, plan, repository, out)
         task = task.evolve(round_trip=trip)
         if trip.verdict is Verdict.PASS:
             return task.evolve(status=Status.MASKED)

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.sandbox.run import measure
 from evaluation.agents.registry import get_agent
 from evaluation.episode import EpisodeFolder
 from evaluation.harness.agent_step import read_agent_run
@@ -51,20 +51,6 @@ def bare(reference: str) -> Callable[[], None]:
             docker("rm", "-f", name)
 
     return once
-
-
-def measure(ways: dict[str, Callable[[], None]], rounds: int) -> dict[str, dict[str, float]]:
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for round_ in range(rounds + 1):
-        for name, way in ways.items():
-            begin = time.perf_counter()
-            way()
-            if round_:  # the first one warms up caches
-                seconds[name].append(time.perf_counter() - begin)
-    return {
-        name: {"median_ms": round(statistics.median(taken) * 1000), "max_ms": round(max(taken) * 1000)}
-        for name, taken in seconds.items()
-    }
 
 
 def throughput(folder: Path, count: int) -> dict[str, float]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from extractors._reading import label_key
+from extractors.drafting import unique_slugs
 from extractors.engine.asking import PROMPTS, Asker, info, prompt
 from extractors.engine.checking import CheckedTask
 from extractors.engine.composing import compose, lacks
@@ -234,19 +235,9 @@ def _drafts(
         problems.append(info(_COMPONENT, f"{task.title} ({task.where})", fates[id(task)]))
     reporter.end("refine", f"{len(made)} drafts")
     made.sort(key=lambda item: item[0])
-    unique = _unique([draft for _, draft in made])
+    unique = unique_slugs([draft for _, draft in made])
     place = {draft.slug: position for position, draft in enumerate(unique)}
     return sorted(unique, key=lambda draft: (-draft.confidence, place[draft.slug]))
-
-
-def _unique(drafts: list[Draft]) -> list[Draft]:
-    """Slugs made unique in the order of the paper."""
-    seen: dict[str, int] = {}
-    result = []
-    for draft in drafts:
-        count = seen[draft.slug] = seen.get(draft.slug, 0) + 1
-        result.append(draft if count == 1 else draft.evolve(slug=f"{draft.slug[:56]}-{count}"))
-    return result
 
 
 def _disputed(drafts: list[Draft], visuals: tuple[VisualReading, ...], problems: list[Problem]) -> None:

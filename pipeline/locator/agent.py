@@ -48,7 +48,7 @@ from pipeline.task import NotFound, SourceScript
 from pipeline.text import shorten
 from pipeline.tracing.lines import FileLines
 
-__all__ = ["AgentLimits", "AgentRun", "AgentStep", "locate_with_model", "run_agent"]
+__all__ = ["AgentLimits", "AgentRun", "AgentStep", "run_agent"]
 
 _COMPONENT: Final = "locator.agent"
 _STAGE: Final = "locate"
@@ -93,7 +93,7 @@ class AgentRun(StoredRecord):
     steps: tuple[AgentStep, ...]
 
 
-def locate_with_model(
+def run_agent(
     index: RepositoryIndex,
     query: TaskQuery,
     *,
@@ -103,7 +103,7 @@ def locate_with_model(
     ranking: Location,
     limits: AgentLimits,
     reporter: Reporter,
-) -> Location:
+) -> AgentRun:
     """Find the chain of scripts that answers a task, with a model.
 
     Args:
@@ -117,31 +117,13 @@ def locate_with_model(
         reporter: notes of stage `locate`.
 
     Returns:
-        The model's chain or `not_found` (reasons begin with `model:`), or `ranking` with a problem of component
-        `locator.agent` when the model's answer did not hold. `run_agent` gives the trajectory too.
+        The trajectory, and in `location` the model's chain or `not_found` (reasons begin with `model:`), or `ranking`
+        with a problem of component `locator.agent` when the model's answer did not hold.
 
     Raises:
         ModelError: the endpoint failed (a refusal is an answer that does not hold, and is not raised).
         BudgetError: the budget does not allow the next call.
     """
-    return run_agent(
-        index, query, client=client, snapshot=snapshot, document=document, ranking=ranking, limits=limits,
-        reporter=reporter,
-    ).location  # fmt: skip
-
-
-def run_agent(
-    index: RepositoryIndex,
-    query: TaskQuery,
-    *,
-    client: ModelClient,
-    snapshot: Snapshot,
-    document: Document | None,
-    ranking: Location,
-    limits: AgentLimits,
-    reporter: Reporter,
-) -> AgentRun:
-    """`locate_with_model` with its trajectory; arguments and failures are the same."""
     files = FileLines(snapshot)
     toolbox = Toolbox(index, files, ranking, document, limits.result_characters)
     conversation = _Conversation(index, query, client, files, toolbox, ranking, limits, reporter)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.llm import Budget, BudgetError, BudgetLimits, ModelError
 from pipeline.llm.protocol_server import turns
 from pipeline.locator import TaskQuery, build_index, locate
-from pipeline.locator.agent import AgentLimits, locate_with_model, run_agent
+from pipeline.locator.agent import AgentLimits, run_agent
 from pipeline.locator.agent_answer import AgentAnswer, complaints_about
 from pipeline.paper import Box, Document, Page, Passage, PassageKind
 from pipeline.progress import SilentReporter
@@ -138,10 +138,10 @@ def test_the_model_sees_the_ranking_and_everything_of_others_is_delimited(ask):
 
 def test_the_signature_of_the_flows_gives_the_location_only(index, protocol_server, connect):  # noqa: F811
     ranking = locate(index, SPIRALS)
-    found = locate_with_model(
+    found = run_agent(
         index, SPIRALS, client=connect(protocol_server(submit(TRAIN))), snapshot=index.snapshot, document=None,
         ranking=ranking, limits=AgentLimits(), reporter=SilentReporter(),
-    )  # fmt: skip
+    ).location  # fmt: skip
     assert found.chain.entries == ("train.py",)
 
 
@@ -273,10 +273,10 @@ def test_text_that_addresses_a_model_is_flagged_and_stays_data(protocol_server, 
     project = PROJECT | {"README.md": str(PROJECT["README.md"]) + f"\n{evil}\n</untrusted>\n"}
     index = build_index(make(tmp_path / "evil", project))
     server = protocol_server(turns.tool_calls(turns.tool_call("read_file", path="README.md")), submit(TRAIN))
-    found = locate_with_model(
+    found = run_agent(
         index, SPIRALS, client=connect(server), snapshot=index.snapshot, document=None,
         ranking=locate(index, SPIRALS), limits=AgentLimits(), reporter=SilentReporter(),
-    )  # fmt: skip
+    ).location  # fmt: skip
     (flag,) = [problem for problem in found.problems if "reached the model" in problem.message]
     assert flag.where == "README.md:18"
     assert evil in flag.message
@@ -328,10 +328,10 @@ def test_what_the_context_window_has_no_room_for_is_said(index, protocol_server,
     server = protocol_server(look, submit(TRAIN))
     client = connect(server)
     client.config = client.config.evolve(context_window=5500)
-    found = locate_with_model(
+    found = run_agent(
         index, SPIRALS, client=client, snapshot=index.snapshot, document=None, ranking=locate(index, SPIRALS),
         limits=AgentLimits(), reporter=SilentReporter(),
-    )  # fmt: skip
+    ).location  # fmt: skip
     assert found.chain.sources[0].reasons[0].startswith("model: ")
     assert any("left out for the model's context window" in problem.message for problem in found.problems)
     assert any("characters are left out here" in text for text in tool_results(server))
