@@ -49,8 +49,9 @@ else
 fi
 marker="${marker:-docker or not docker}" # all: the default leaves out what is slow
 
-say "pytest -m '$marker' $*"
+say "pytest -m '$marker' -n 2 $*"
 status=0
-"$VENV/bin/pytest" -m "$marker" "$@" || status=$?
+# two at a time: many tests wait for containers; tests/conftest.py says what stays together
+"$VENV/bin/pytest" -m "$marker" -n 2 --dist loadfile --no-loadscope-reorder "$@" || status=$?
 [ "${#failed[@]}" -eq 0 ] || exit 1
 exit "$status"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +124,13 @@ class Backend:
             async with asyncio.timeout(deadline_s):
                 if on_text is None:
                     return self._reply(await model.ainvoke(messages, **options))
-                return self._reply(await _streamed(model, messages, options, on_text))
+                try:
+                    return self._reply(await _streamed(model, messages, options, on_text))
+                except BaseException as error:
+                    # The frames keep half-read streams of the HTTP client alive until the garbage collector meets
+                    # them in some other thread; let go here, they are closed on their own loop.
+                    traceback.clear_frames(error.__traceback__)
+                    raise
 
     def _options(
         self, request: Request, parameters: Parameters, api: Api, *, stream: bool
@@ -248,10 +256,11 @@ class Backend:
 async def _streamed(model: Any, messages: list[Any], options: dict[str, Any], on_text: Callable[[str], None]) -> Any:
     whole: Any = None
     clean = StreamRedactor()
-    async for chunk in model.astream(messages, **options):
-        whole = chunk if whole is None else whole + chunk
-        if piece := clean.feed(str(chunk.text)):
-            on_text(piece)
+    async with contextlib.aclosing(model.astream(messages, **options)) as chunks:
+        async for chunk in chunks:
+            whole = chunk if whole is None else whole + chunk
+            if piece := clean.feed(str(chunk.text)):
+                on_text(piece)
     metadata = whole.response_metadata if whole is not None else {}
     # The protocol says how an answer ended; a connection that just closes looks like a short answer otherwise.
     if not _reason(metadata, calls=False):
