@@ -14,6 +14,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from evaluation.families.registry import family_of_source
 from evaluation.recipes import NOT_BUILT, build_from_recipe
 from evaluation.releases import MARKER, load_release
 from evaluation.task import EvaluationTask, private_digest
@@ -75,11 +76,13 @@ def load_tasks(
         tasks, problems = _from_published(read_imported(directory), scratch, only, reporter, build)
     elif is_published(directory):
         tasks, problems = _from_published(read_published(directory), scratch, only, reporter, build)
+    elif (rules := family_of_source(directory)) is not None:
+        tasks, problems = rules.load(directory, scratch=scratch, reporter=reporter, only=only, build=build)
     else:
         raise ExpbenchError(
             FailureKind.RECORD_INVALID,
             str(directory),
-            "it is no workspace, release, import or published EXP-Bench data"
+            "it is no workspace, release, import or published benchmark that is known here"
             if directory.exists()
             else "does not exist",
             consequence="There are no tasks to evaluate",

@@ -29,6 +29,8 @@ class EvaluationTask(Record):
     """Passages of the paper, for the similarity check of paper access; graders' side only."""
     blocked: str = ""
     """Why it cannot be carried out here; empty when it can."""
+    private: Path | None = None
+    """Directory with what only the graders of another family than `experiment` may see (its reference, its world)."""
     private_digest: str = ""
     """sha256 of the ground truth, for the lock."""
 

@@ -62,6 +62,11 @@ class OracleAgent:
         Raises:
             ExpbenchError: `DATA_UNAVAILABLE`: the task has no ground truth, no commands or no original files here.
         """
+        from evaluation.families.registry import family_rules  # the families' rules know the adapters' types
+
+        rules = family_rules(task.public.family)
+        if rules is not None:
+            return rules.oracle(task, context)
         truth = task.truth
         if truth is None or not truth.usage or task.original_tree is None:
             missing = "ground truth" if truth is None else "commands" if not truth.usage else "original files"

@@ -10,7 +10,8 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
@@ -43,7 +44,7 @@ from pipeline.sandbox.base import (
 from pipeline.schema import Problem, StoredRecord
 from pipeline.store import write_if_changed
 
-__all__ = ["AgentRun", "AgentStep", "agent_limits", "read_agent_run"]
+__all__ = ["AgentRun", "AgentStep", "Companion", "agent_limits", "no_companion", "read_agent_run"]
 
 _HARNESS: Final = "/harness"
 _PYTHON: Final = "/opt/venv/bin/python"
@@ -62,6 +63,14 @@ _LIMITS: Final[dict[FailureKind, str]] = {
     FailureKind.RUN_PROCESS_LIMIT: "processes",
     FailureKind.RUN_OUTPUT_LIMIT: "output",
 }
+
+
+Companion = Callable[[Path], AbstractContextManager[Mapping[str, str]]]
+
+
+def no_companion(directory: Path) -> AbstractContextManager[Mapping[str, str]]:
+    """Nothing runs beside the container."""
+    return nullcontext({})
 
 
 class AgentRun(StoredRecord):
@@ -117,7 +126,7 @@ class AgentStep:
 
     def run(
         self, task: EvaluationTask, folder: EpisodeFolder, image: Image, told: str, *,
-        seed: int, scratch: Path, stop: StopHandle,
+        seed: int, scratch: Path, stop: StopHandle, companion: Companion = no_companion,
     ) -> AgentOutcome:  # fmt: skip
         """Let the agent work on a task once; writes `trajectory.jsonl` and `agent/`.
 
@@ -129,6 +138,8 @@ class AgentStep:
             seed: for agents that take one.
             scratch: empty directory.
             stop: to give the run up.
+            companion: given the directory for sockets, the family's service beside the container
+                (`FamilyRules.companion`).
 
         Raises:
             ExpbenchError: the machinery or the endpoint failed (nothing is known of the agent), or the agent cannot be
@@ -155,7 +166,8 @@ class AgentStep:
             began = time.monotonic()
             watch = _Watch(stop, emit)
             out = scratch / "out"
-            with watch, self._gateway(launch, harness, folder, watch) as gateway:
+            with watch, self._gateway(launch, harness, folder, watch) as gateway, companion(harness) as more:
+                launch = launch.evolve(env=launch.env | dict(more))
                 spec = self._spec(launch, inbox, harness, gateway is not None)
                 tree = task.masked_repository
                 result = self.sandbox.run(image, tree, spec, out=out, owner=self.owner, stop=stop)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -21,15 +22,17 @@ from pydantic import BaseModel
 
 from evaluation.episode import EpisodeFolder, EpisodeLimits, EpisodeState, Step
 from evaluation.execution import validate_execution
+from evaluation.families.base import FamilyRules
 from evaluation.families.experiment import instructions
+from evaluation.families.registry import family_rules
 from evaluation.grading import score_episode
-from evaluation.harness.agent_step import AgentStep, read_agent_run
+from evaluation.harness.agent_step import AgentStep, no_companion, read_agent_run
 from evaluation.harness.submission_reader import take_submission
 from evaluation.harness.workspace import build_image, scratch_directory, workspace_after
 from evaluation.integrity.monitor import check_integrity
 from evaluation.judges.judge import judge
 from evaluation.lock import EpisodeLock, lock_episode
-from evaluation.scores import EpisodeScores
+from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, Judgement
@@ -83,7 +86,7 @@ class ExecutionCheck(Protocol):
     def __call__(
         self, task: EvaluationTask, folder: EpisodeFolder, submission: Submission, *, sandbox: Sandbox,
         limits: EpisodeLimits, owner: str, reporter: Reporter,
-    ) -> ExecutionReport: ...  # fmt: skip
+    ) -> ExecutionReport | None: ...  # fmt: skip
 
 
 class Judge(Protocol):
@@ -92,7 +95,7 @@ class Judge(Protocol):
     def __call__(
         self, task: EvaluationTask, folder: EpisodeFolder, submission: Submission, *, client: ModelClient | None,
         panel: int = 1, reporter: Reporter,
-    ) -> Judgement: ...  # fmt: skip
+    ) -> Judgement | None: ...  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,12 @@ class Graders:
     """None: the keyless monitor and judge."""
     panel: int = 1
     execute_all: bool = False
+
+    def of(self, rules: FamilyRules | None) -> Graders:
+        """These, or those of another family."""
+        if rules is None:
+            return self
+        return replace(self, integrity=rules.integrity, execution=rules.execution, judge=rules.judge)
 
 
 @dataclass(frozen=True)
@@ -168,7 +177,10 @@ class _Episode:
         self.name = f"{task.id}/{repeat}"
         self.sandbox = Stoppable(self.step_of_agent.sandbox, stop)
         self.image: Image | None = None
-        self.told = instructions(task, limits=self.limits, network=self.step_of_agent.allow)
+        self.rules = family_rules(task.public.family)
+        self.graders = runner.graders.of(self.rules)
+        tell = instructions if self.rules is None else self.rules.instructions
+        self.told = tell(task, limits=self.limits, network=self.step_of_agent.allow)
         self.state = load_state(self.folder) or EpisodeState(
             run=runner.run, task=task.id, agent=self.step_of_agent.agent.name, repeat=repeat
         )
@@ -248,10 +260,12 @@ class _Episode:
 
     def _agent(self) -> None:
         self._save(attempts=self.state.attempts + 1 if self.state.attempts else 1)
+        companion = no_companion if self.rules is None else partial(self.rules.companion, self.task, self.folder)
         with scratch_directory(self.step_of_agent.owner) as scratch:
             outcome = self.step_of_agent.run(
-                self.task, self.folder, self._image(), self.told, seed=self.repeat, scratch=scratch, stop=self.stop
-            )
+                self.task, self.folder, self._image(), self.told, seed=self.repeat, scratch=scratch, stop=self.stop,
+                companion=companion,
+            )  # fmt: skip
         self.state = self.state.evolve(outcome=outcome)
 
     def _submission(self) -> None:
@@ -263,11 +277,13 @@ class _Episode:
             workspace_after(self.task.masked_repository, changed, run.result, tree)
             problems = tuple(p for p in run.result.problems if p.component == "sandbox.copy")
             take_submission(tree, self.task.masked_repository, self.folder, problems=problems)
+            if self.rules is not None:
+                self.rules.collect(self.task, tree, self.folder)
 
     def _integrity(self) -> None:
         self._remove_taken_workspace()
-        report = self.runner.graders.integrity(
-            self.task, self.folder, self._handed_in(), client=self.runner.graders.client, reporter=self.runner.reporter
+        report = self.graders.integrity(
+            self.task, self.folder, self._handed_in(), client=self.graders.client, reporter=self.runner.reporter
         )
         self._write(self.folder.integrity, report)
 
@@ -277,22 +293,22 @@ class _Episode:
 
     def _execution(self) -> None:
         integrity = _read(self.folder.integrity, IntegrityReport)
-        if integrity is not None and integrity.verdict is Verdict.FAIL and not self.runner.graders.execute_all:
+        if integrity is not None and integrity.verdict is Verdict.FAIL and not self.graders.execute_all:
             self.folder.execution.unlink(missing_ok=True)
             return
-        report = self.runner.graders.execution(
+        report = self.graders.execution(
             self.task, self.folder, self._handed_in(), sandbox=self.sandbox, limits=self.limits,
             owner=self.step_of_agent.owner, reporter=self.runner.reporter,
         )  # fmt: skip
-        self._write(self.folder.execution, report)
+        self._write_or_remove(self.folder.execution, report)
 
     def _judge(self) -> None:
-        graders = self.runner.graders
+        graders = self.graders
         judgement = graders.judge(
             self.task, self.folder, self._handed_in(), client=graders.client, panel=graders.panel,
             reporter=self.runner.reporter,
         )  # fmt: skip
-        self._write(self.folder.judgement, judgement)
+        self._write_or_remove(self.folder.judgement, judgement)
 
     def _score(self) -> EpisodeScores:
         """The row, whatever happened; and the lock beside it."""
@@ -305,6 +321,8 @@ class _Episode:
         scores = score_episode(
             self.task, self.state, integrity, execution, judgement, lock=lock.comparable, model=self.step_of_agent.model
         )
+        if self.rules is not None and scores.status is EpisodeStatus.SCORED:
+            scores = self.rules.score(self.task, self.folder, scores)
         self._write(self.folder.scores, scores)
         self._save(finished=(*self.state.finished, Step.SCORE))
         return scores
@@ -329,6 +347,12 @@ class _Episode:
                 next_step=f"Remove {self.folder.root} and run the same command with --resume: it is run again",
             )  # fmt: skip
         return submission
+
+    def _write_or_remove(self, path: Path, value: BaseModel | None) -> None:
+        if value is None:
+            path.unlink(missing_ok=True)
+        else:
+            self._write(path, value)
 
     @staticmethod
     def _write(path: Path, value: BaseModel) -> None:

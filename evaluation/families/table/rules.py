@@ -1,0 +1,24 @@
+"""The `table` family in the harness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Final
+
+from evaluation.families.base import FamilyRules
+from pipeline.task import Family
+
+__all__ = ["RULES"]
+
+
+class TableRules(FamilyRules):
+    """See `FamilyRules`."""
+
+    family: ClassVar[Family] = Family.TABLE
+
+    def is_source(self, directory: Path) -> bool:
+        """See `FamilyRules.is_source`."""
+        return False
+
+
+RULES: Final = TableRules()
