@@ -102,11 +102,11 @@ def test_the_console_script_runs() -> None:
     script = Path(sys.executable).with_name("expbench")
     done = subprocess.run([str(script), "--version"], capture_output=True, text=True, check=True)
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert done.stdout.strip() == f"expbench {version}"
+    assert done.stdout.splitlines()[0] == f"expbench {version}"
 
 
-def test_the_readme_lists_every_exit_code() -> None:
-    readme = (ROOT / "README.md").read_text()
+def test_the_documentation_lists_every_exit_code() -> None:
+    readme = (ROOT / "docs/curation.md").read_text()
     listed = {int(code) for code in re.findall(r"^\| (\d+) \| ", readme, re.MULTILINE)}
     assert listed == {0, *exit_code_table()}
 

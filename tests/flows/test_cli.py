@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,11 @@ def test_every_command_explains_itself_with_an_example(command: str) -> None:
 
 
 def test_the_version_is_printed() -> None:
-    assert expbench("--version").stdout.strip() == f"expbench {version()}"
+    first, *digests = expbench("--version").stdout.splitlines()
+    assert first == f"expbench {version()}"
+    assert [line.split()[0] for line in digests] == ["stages", "prompts", "packages"]
+    assert all(re.fullmatch(r"[0-9a-f]{12}", line.split()[1]) for line in digests)
+    assert "0 files" not in digests[1].split("  ")
 
 
 def test_a_wrong_option_is_a_usage_error() -> None:
