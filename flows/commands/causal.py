@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 from rich.console import Console
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
+_SEED: Final = re.compile(r"[0-9]{1,9}")
+
 app = typer.Typer()
 generate_app = typer.Typer(help="Generate tasks from seeds.", no_args_is_help=True)
 app.add_typer(generate_app, name="generate")
@@ -28,11 +31,16 @@ app.add_typer(generate_app, name="generate")
     "causal",
     epilog="Examples:\n\n  expbench generate causal --tier L2 --seeds 101,202 --out tasks\n\n"
     "  expbench generate causal --tier L1 --simulation market --seeds 7 --json\n\n"
-    "  expbench generate causal --check tasks",
+    "  expbench generate causal --check tasks\n\n"
+    "Exit codes: 0 all were generated, or nothing differs; 1 a frozen task differs; 2 usage; 5 no frozen task can be "
+    "read; 6 for some seed no draw could be verified (the others' tasks are there).",
 )
 def generate_causal(
-    tier: Annotated[Literal["L1", "L2", "L3"], typer.Option(help="Difficulty tier.")] = "L1",
-    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "101,202",
+    tier: Annotated[
+        Literal["L1", "L2", "L3", "L1V", "L1B", "L4"],
+        typer.Option(help="Tier. L1V: by the whole metric vector; L1B: blind metric; L4: phase boundary."),
+    ] = "L1",
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas, whole and not negative.")] = "101,202",
     simulation: Annotated[list[str] | None, typer.Option(help="Only these simulations; default: all five.")] = None,
     out: Annotated[Path, typer.Option(help="Directory to write the frozen tasks to.")] = Path("causal-tasks"),
     check: Annotated[
@@ -45,25 +53,38 @@ def generate_causal(
     from evaluation.families.causal.generate import generate
     from evaluation.families.causal.store import write_tasks
     from flows.progress import TerminalReporter
+    from pipeline.errors import ExpbenchError, FailureKind
 
     if check is not None:
         _check_frozen(check, json_output)
         return
-    wanted = [(name, seed) for name in simulation or list(ENGINES) for seed in _numbers(seeds)]
-    tasks = []
+    _require_directory(out)
+    wanted = [(name, seed) for name in _simulations(simulation, ENGINES) for seed in _numbers(seeds)]
+    tasks, failed = [], []
     with TerminalReporter() as reporter:
         reporter.start("generate", len(wanted))
         for name, seed in wanted:
-            tasks.append(generate(name, tier, seed))
+            try:
+                tasks.append(generate(name, tier, seed))
+            except ExpbenchError as error:
+                if error.kind is not FailureKind.DATA_UNAVAILABLE:
+                    raise
+                failed.append(error)
+                reporter.warn(str(error))
+                continue
             write_tasks(tasks[-1:], out)
             reporter.step("generate", tasks[-1].id)
-        reporter.end("generate", f"{len(tasks)} tasks in {out}")
+        reporter.end("generate", f"{len(tasks)} tasks in {out}, {len(failed)} seed(s) gave none")
+    if failed and not tasks:
+        raise failed[0]
     rows = [{"task": task.id, "target": task.target, **task.difficulty.model_dump()} for task in tasks]
     if json_output:
         print_value(rows, True)
-        return
-    _table(rows)
-    Console().print(f"\nPlay   expbench solve {out} --solver ofat --out run", soft_wrap=True)
+    else:
+        _table(rows)
+        Console().print(f"\nPlay   expbench solve {out} --solver ofat --out run", soft_wrap=True)
+    if failed:
+        raise typer.Exit(failed[0].exit_code)
 
 
 def _check_frozen(directory: Path, json_output: bool) -> None:
@@ -87,14 +108,15 @@ def _check_frozen(directory: Path, json_output: bool) -> None:
 
 @app.command(
     epilog="Examples:\n\n  expbench solve tasks --solver ofat --out run\n\n"
-    "  expbench solve tasks --solver model --model gpt-5-mini --repeats 3 --max-usd 2 --out run\n\n"
-    "Episodes that are in --out already are kept, so the same command goes on where it stopped."
+    "  expbench solve tasks --solver llm --model gpt-5-mini --repeats 3 --max-usd 2 --out run\n\n"
+    "Episodes that are in --out already are kept, so the same command goes on where it stopped.\n\n"
+    "Exit codes: 0 all were played; 2 usage; 5 no task or a damaged episode; 8 model or key; 9 budget; 130 interrupted."
 )
 def solve(
     tasks: Annotated[Path, typer.Argument(help="Frozen tasks of the causal family.", metavar="TASKS")],
     solver: Annotated[
-        Literal["random", "ofat", "adaptive", "ofat-rand", "model"],
-        typer.Option(help="A reference solver, or `model`: a language model in the standard agent loop."),
+        Literal["random", "ofat", "adaptive", "ofat-rand", "llm", "model"],
+        typer.Option(help="A reference solver, or `llm` (also `model`): a language model in the standard agent loop."),
     ] = "ofat",
     model: Annotated[str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 1,
@@ -108,6 +130,8 @@ def solve(
     from flows.progress import TerminalReporter
 
     loaded, problems = load_tasks(tasks)
+    _require_directory(out)
+    solver = "model" if solver == "llm" else solver
     play, client = _player(solver, model, max_usd, out)
     try:
         with TerminalReporter() as reporter:
@@ -180,10 +204,41 @@ def _player(
 
 
 def _numbers(text: str) -> list[int]:
+    from pipeline.errors import ExpbenchError, FailureKind
+
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts or any(_SEED.fullmatch(part) is None for part in parts):
+        raise ExpbenchError(
+            FailureKind.USAGE, f"--seeds {text!r}", "is no list of whole numbers from 0 to 999999999",
+            consequence="No task was generated", next_step="Give for example --seeds 101,202",
+        )  # fmt: skip
+    return list(dict.fromkeys(int(part) for part in parts))
+
+
+def _require_directory(out: Path) -> None:
+    """Can results be written there?"""
+    from pipeline.errors import ExpbenchError, FailureKind
+
     try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no list of whole numbers") from error
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExpbenchError(
+            FailureKind.USAGE, f"--out {out}", f"is no directory that can be written to ({error.strerror})",
+            consequence="Nothing was generated or played", next_step="Name another directory with --out",
+        ) from error  # fmt: skip
+
+
+def _simulations(given: Sequence[str] | None, known: Mapping[str, object]) -> list[str]:
+    """The simulations asked for, each once; checked before the first task is made."""
+    from pipeline.errors import ExpbenchError, FailureKind
+
+    for name in given or ():
+        if name not in known:
+            raise ExpbenchError(
+                FailureKind.USAGE, f"--simulation {name}", "is not known", consequence="No task was generated",
+                next_step=f"Choose among {', '.join(known)}",
+            )  # fmt: skip
+    return list(dict.fromkeys(given or known))
 
 
 def _table(rows: Sequence[Mapping[str, object]]) -> None:

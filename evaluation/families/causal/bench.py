@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
 from pydantic import Field
 
 from evaluation.families.causal.engines import ENGINES, Metrics
 from evaluation.families.causal.inference import ALPHA, cliffs_delta, holm, mann_whitney, relative_change
-from evaluation.families.causal.task import CausalTask, Direction, Magnitude
+from evaluation.families.causal.task import CausalTask, Direction, Effect, Magnitude, Tier
 from pipeline.schema import Record, StoredRecord
 
-__all__ = ["Bench", "BenchError", "Claim", "EpisodeLog", "Experiment", "Probe", "Statistics", "Submit"]
-
-Effect = Literal["up", "down", "none"]
+__all__ = [
+    "Bench", "BenchError", "Claim", "EpisodeLog", "Experiment", "MetricStatistics", "Probe", "Statistics", "Submit",
+    "VectorStatistics", "signature",
+]  # fmt: skip
 
 
 class BenchError(ValueError):
@@ -43,6 +44,22 @@ class Statistics(Record):
     calls_left: int
 
 
+class MetricStatistics(Record):
+    """One metric of a vector answer."""
+
+    mean_a: float
+    mean_b: float
+    p_adjusted: float
+    significant: bool
+    cliffs_delta: float
+
+
+class VectorStatistics(Statistics):
+    """An answer over the whole metric vector (L1V): the target's fields, and every metric's."""
+
+    vector: dict[str, MetricStatistics]
+
+
 class _Entry(Record):
     index: int = Field(ge=0)
 
@@ -56,7 +73,7 @@ class Experiment(_Entry):
     config_b: dict[str, float]
     metric: str
     p_raw: float
-    statistics: Statistics
+    statistics: VectorStatistics | Statistics
 
     def isolates(self) -> str | None:
         """The one parameter in which the two configurations differ; None for another number of them."""
@@ -72,7 +89,7 @@ class Probe(_Entry):
     guess: dict[str, float]
     metric: str
     p_raw: float
-    statistics: Statistics
+    statistics: VectorStatistics | Statistics
 
 
 class Claim(_Entry):
@@ -91,6 +108,12 @@ class Submit(_Entry):
     direction: Direction | None = None
     magnitude: Magnitude | None = None
     interaction: Literal["positive", "negative"] | None = None
+    metric: str | None = None
+    """L1B: the metric that `direction` is about."""
+    effects: dict[str, Effect] | None = None
+    """L1V: the signature, metric by metric."""
+    estimate: float | None = None
+    """L4: where the boundary is."""
 
 
 class Refused(_Entry):
@@ -147,6 +170,8 @@ class Bench:
         self.engine = ENGINES[task.simulation]
         self._entries: list[Entry] = list(log.entries) if log else []
         self._cells: dict[tuple[tuple[str, float], ...], Metrics] = {}
+        control = self.engine.control
+        self._base = {name: value for name, value in task.control.items() if value != control[name]}
 
     @property
     def log(self) -> EpisodeLog:
@@ -175,7 +200,7 @@ class Bench:
         Args:
             config_a: overrides on the control; an empty mapping is the control.
             config_b: the same for the other side.
-            metric: default: the target metric.
+            metric: default: the target metric, where the task reveals one.
 
         Raises:
             BenchError: over budget, after the end, or a configuration or metric that does not exist.
@@ -198,6 +223,8 @@ class Bench:
             BenchError: as `experiment`.
         """
         chosen = self._admit("probe", metric)
+        if self.task.tier == "L4":
+            self._refuse("probe", "there is no hidden world in a boundary task; use experiment")
         config = self._resolve("probe", guess)
         p_raw, statistics = self._compare(self._cell(config), self._hidden, chosen)
         self._add(Probe(index=len(self._entries), guess=config, metric=chosen, p_raw=p_raw, statistics=statistics))
@@ -210,7 +237,7 @@ class Bench:
             BenchError: after the end, or an unknown parameter or effect.
         """
         self._open("claim")
-        if parameter not in self.engine.control or effect not in {"up", "down", "none"}:
+        if parameter not in self.task.control or effect not in {"up", "down", "none"}:
             self._refuse("claim", f"no parameter {parameter!r} or no effect {effect!r} (up, down, none)")
         self._add(Claim(index=len(self._entries), parameter=parameter, effect=effect))
 
@@ -221,6 +248,9 @@ class Bench:
         direction: Direction | None = None,
         magnitude: Magnitude | None = None,
         interaction: Literal["positive", "negative"] | None = None,
+        metric: str | None = None,
+        effects: Mapping[str, Effect] | None = None,
+        estimate: float | None = None,
     ) -> None:
         """Submit the final answer, which ends the episode.
 
@@ -228,24 +258,31 @@ class Bench:
             BenchError: after the end, or an answer that is not of the tier's form.
         """
         self._open("submit")
-        wanted = 2 if self.task.tier == "L3" else 1
-        unknown = [name for name in parameters if name not in self.task.candidates]
+        task = self.task
+        wanted = 2 if task.tier == "L3" else 1
+        unknown = [name for name in parameters if name not in task.candidates]
         if unknown or len(set(parameters)) != wanted:
-            self._refuse("submit", f"name {wanted} of the candidates {', '.join(self.task.candidates)}")
-        forms: dict[str, dict[str, str | None]] = {
-            "L1": {"direction": direction},
-            "L2": {"direction": direction, "magnitude": magnitude},
-            "L3": {"interaction": interaction},
-        }
-        needed = forms[self.task.tier]
-        if None in needed.values():
+            self._refuse("submit", f"name {wanted} of the candidates {', '.join(task.candidates)}")
+        given: dict[str, object] = {
+            "direction": direction, "magnitude": magnitude, "interaction": interaction, "metric": metric,
+            "effects": effects, "estimate": estimate,
+        }  # fmt: skip
+        needed = _ASKED[task.tier]
+        if any(given[name] is None for name in needed):
             self._refuse("submit", f"this task asks for {', '.join(needed)} too")
-        self._add(
-            Submit(
-                index=len(self._entries), parameters=tuple(sorted(parameters)), direction=direction,
-                magnitude=magnitude, interaction=interaction,
-            )
-        )  # fmt: skip
+        self._check_answer(metric if "metric" in needed else None, effects if "effects" in needed else None, estimate)
+        kept = {name: given[name] if name in needed or name in _KEPT_ANYWAY else None for name in given}
+        self._add(Submit.model_validate({"index": len(self._entries), "parameters": tuple(sorted(parameters))} | kept))
+
+    def _check_answer(self, metric: str | None, effects: Mapping[str, Effect] | None, estimate: float | None) -> None:
+        metrics = self.engine.metrics
+        if metric is not None and metric not in metrics:
+            self._refuse("submit", f"no metric {metric!r}; there are {', '.join(metrics)}")
+        if effects is not None and set(effects) != set(metrics):
+            self._refuse("submit", f"effects needs up, down or none for each of {', '.join(metrics)}")
+        sweep = self.task.sweep
+        if sweep is not None and (estimate is None or not sweep[0] <= estimate <= sweep[1]):
+            self._refuse("submit", f"estimate must be between {sweep[0]:g} and {sweep[1]:g}")
 
     # --- inside ---
 
@@ -260,6 +297,10 @@ class Bench:
         self._open(call)
         if self.calls_left <= 0:
             self._refuse(call, f"the budget of {self.task.budget} calls is used up; submit", over_budget=True)
+        if metric is None and self.task.tier == "L1B":
+            self._refuse(
+                call, f"this task does not reveal its target: choose a metric, {', '.join(self.engine.metrics)}"
+            )
         chosen = metric or self.task.target
         if chosen not in self.engine.metrics:
             self._refuse(call, f"no metric {chosen!r}; there are {', '.join(self.engine.metrics)}")
@@ -267,7 +308,7 @@ class Bench:
 
     def _resolve(self, call: str, config: Mapping[str, float]) -> dict[str, float]:
         """Overrides that really differ from the control, checked without being run."""
-        control, resolved = self.engine.control, {}
+        control, resolved = self.task.control, dict[str, float]()
         for name, value in sorted(config.items()):
             if name not in control:
                 self._refuse(call, f"no parameter {name!r}; there are {', '.join(control)}")
@@ -288,13 +329,13 @@ class Bench:
     def _cell(self, overrides: Mapping[str, float]) -> Metrics:
         key = tuple(sorted(overrides.items()))
         if key not in self._cells:
-            self._cells[key] = self.engine.run(overrides, self.task.seeds)
+            self._cells[key] = self.engine.run({**self._base, **overrides}, self.task.seeds)
         return self._cells[key]
 
     def _compare(self, first: Metrics, second: Metrics, metric: str) -> tuple[float, Statistics]:
         names = sorted(first)
         tests = {name: mann_whitney(first[name], second[name]) for name in names}
-        adjusted = float(holm([float(tests[name][1]) for name in names])[names.index(metric)])
+        adjusted = dict(zip(names, holm([float(tests[name][1]) for name in names]).tolist(), strict=True))
         before, after = float(first[metric].mean()), float(second[metric].mean())
         change = relative_change(before, after)
         statistics = Statistics(
@@ -302,12 +343,41 @@ class Bench:
             mean_b=_rounded(after),
             relative_change=_rounded(change) if np.isfinite(change) else None,
             u=float(tests[metric][0]),
-            p_adjusted=_rounded(adjusted),
-            significant=adjusted < ALPHA,
+            p_adjusted=_rounded(adjusted[metric]),
+            significant=adjusted[metric] < ALPHA,
             cliffs_delta=_rounded(cliffs_delta(first[metric], second[metric])),
             calls_left=self.calls_left - 1,
         )
+        if self.task.tier == "L1V":
+            vector = {
+                name: MetricStatistics(
+                    mean_a=_rounded(float(first[name].mean())), mean_b=_rounded(float(second[name].mean())),
+                    p_adjusted=_rounded(adjusted[name]), significant=adjusted[name] < ALPHA,
+                    cliffs_delta=_rounded(cliffs_delta(first[name], second[name])),
+                )
+                for name in names
+            }  # fmt: skip
+            statistics = VectorStatistics(**statistics.model_dump(), vector=vector)
         return _rounded(float(tests[metric][1])), statistics
+
+
+_ASKED: Final[dict[Tier, tuple[str, ...]]] = {
+    "L1": ("direction",), "L2": ("direction", "magnitude"), "L3": ("interaction",), "L1V": ("effects",),
+    "L1B": ("direction", "metric"), "L4": ("estimate",),
+}  # fmt: skip
+"""What a tier asks for beside the parameters."""
+_KEPT_ANYWAY: Final = ("direction", "magnitude", "interaction")
+"""Logged also where the tier does not ask for it, as the paper's harness does."""
+
+
+def signature(statistics: Statistics) -> dict[str, Effect]:
+    """Metric -> effect that a vector answer shows from side a to side b; empty for an answer on one metric."""
+    if not isinstance(statistics, VectorStatistics):
+        return {}
+    return {
+        name: ("up" if item.cliffs_delta > 0 else "down") if item.significant else "none"
+        for name, item in sorted(statistics.vector.items())
+    }
 
 
 def _rounded(value: float) -> float:

@@ -6,15 +6,16 @@ direction) and the decoys do not; at L3 the interaction must be real too. Everyt
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from evaluation.families.causal.boundary import boundary_task
+from evaluation.families.causal.cells import SEEDS, Cells, attempt_generator, digits, draw_hidden
 from evaluation.families.causal.difficulty import rate
 from evaluation.families.causal.engines import ENGINES, Engine, Metrics
 from evaluation.families.causal.inference import ALPHA, holm, mann_whitney, relative_change, sign_flip
+from evaluation.families.causal.signatures import signature_task
 from evaluation.families.causal.task import (
     REPLICATES,
     CausalTask,
@@ -22,14 +23,11 @@ from evaluation.families.causal.task import (
     Magnitude,
     Tier,
     Verification,
-    replicate_seeds,
 )
 from pipeline.errors import ExpbenchError, FailureKind
 
 __all__ = ["generate", "magnitude_class", "to_json"]
 
-_SEEDS = 36
-"""Replicates per cell at generation: three times the bench's, so that subsamples differ (petri-bench 5)."""
 _ATTEMPTS = 400
 _MAGNITUDES: tuple[tuple[float, Magnitude], ...] = ((0.75, "large"), (0.35, "medium"), (0.10, "small"))
 
@@ -43,8 +41,8 @@ def generate(simulation: str, tier: Tier, seed: int) -> CausalTask:
     """The task of this seed.
 
     Raises:
-        ExpbenchError: `USAGE` (no such simulation), `INTERNAL` (no draw could be verified; seen for none of the seeds
-            tried).
+        ExpbenchError: `USAGE` (no such simulation), `DATA_UNAVAILABLE` (no draw could be verified: another seed's
+            replicates may do).
     """
     if simulation not in ENGINES:
         raise ExpbenchError(
@@ -54,13 +52,13 @@ def generate(simulation: str, tier: Tier, seed: int) -> CausalTask:
             consequence="No task was generated",
             next_step=f"Choose one of {', '.join(ENGINES)}",
         )
-    draws = _Draws(ENGINES[simulation], tier, seed)
-    for attempt in range(_ATTEMPTS):
-        task = draws.attempt(attempt)
+    attempt = _attempts(ENGINES[simulation], tier, seed)
+    for number in range(_ATTEMPTS):
+        task = attempt(number)
         if task is not None:
             return task
     raise ExpbenchError(
-        FailureKind.INTERNAL,
+        FailureKind.DATA_UNAVAILABLE,
         f"{simulation} {tier} seed {seed}",
         f"none of {_ATTEMPTS} draws could be verified",
         consequence="No task was generated",
@@ -68,50 +66,41 @@ def generate(simulation: str, tier: Tier, seed: int) -> CausalTask:
     )
 
 
+def _attempts(engine: Engine, tier: Tier, seed: int) -> Callable[[int], CausalTask | None]:
+    """What makes one draw of a tier."""
+    if tier == "L4":
+        return lambda number: boundary_task(engine, seed, number)
+    cells = Cells(engine, seed)
+    if tier in {"L1V", "L1B"}:
+        return lambda number: signature_task(cells, tier, seed, number)
+    return _Draws(cells, tier, seed).attempt
+
+
 def to_json(task: CausalTask) -> str:
-    """The frozen form: equal tasks give equal bytes."""
-    return task.model_dump_json(indent=2) + "\n"
+    """The frozen form: equal tasks give equal bytes. What a tier does not have is left out of the newer fields."""
+    hidden = {name for name in ("signature", "tolerance") if getattr(task.hidden, name) is None}
+    left_out: dict[str, bool | set[str]] = {"hidden": hidden} if hidden else {}
+    if task.sweep is None:
+        left_out["sweep"] = True
+    return task.model_dump_json(indent=2, exclude=left_out) + "\n"
 
 
-@dataclass
 class _Draws:
-    engine: Engine
-    tier: Tier
-    seed: int
+    """Draws of the paper's tiers."""
 
-    def __post_init__(self) -> None:
-        self.seeds = replicate_seeds(self.seed, self.engine.name, _SEEDS)
-        self.target = self.engine.interaction_target if self.tier == "L3" else self.engine.target
-        self._cells: dict[tuple[tuple[str, float], ...], Metrics] = {}
-
-    def cell(self, **overrides: float) -> Metrics:
-        """Values of one configuration on the bench's replicates, simulated once."""
-        key = tuple(sorted(overrides.items()))
-        if key not in self._cells:
-            self._cells[key] = self.engine.run(overrides, self.seeds[:REPLICATES])
-        return self._cells[key]
-
-    def all_seeds(self, **overrides: float) -> Metrics:
-        """The same on all of generation's replicates; only what passed is worth that."""
-        rest = self.engine.run(overrides, self.seeds[REPLICATES:])
-        return {name: np.concatenate([values, rest[name]]) for name, values in self.cell(**overrides).items()}
+    def __init__(self, cells: Cells, tier: Tier, seed: int) -> None:
+        self.cell, self.all_seeds, self.engine, self.tier, self.seed = cells, cells.all_seeds, cells.engine, tier, seed
+        self.target = self.engine.interaction_target if tier == "L3" else self.engine.target
 
     def attempt(self, number: int) -> CausalTask | None:
         """One draw; None when it cannot be verified."""
-        rng = np.random.Generator(
-            np.random.PCG64(
-                np.random.SeedSequence((self.seed, zlib.crc32(f"{self.engine.name} {self.tier}".encode()), number))
-            )
-        )
+        rng = attempt_generator(self.seed, self.engine, self.tier, number)
         pool = [parameter for parameter in self.engine.parameters if parameter.hidden]
         inert = [parameter.name for parameter in self.engine.parameters if parameter.decoy]
         count = 2 if self.tier == "L3" else 1
         chosen = [pool[int(index)] for index in rng.choice(len(pool), size=count, replace=False)]
-        drivers = []
-        for parameter in sorted(chosen, key=lambda one: one.name):
-            low, high = parameter.hidden or (0.0, 0.0)
-            value = low + (high - low) * float(rng.random())
-            drivers.append((parameter.name, float(round(value)) if parameter.integer else _digits(value, 4)))
+        ordered = sorted(chosen, key=lambda one: one.name)
+        drivers = [(parameter.name, draw_hidden(parameter, rng)) for parameter in ordered]
         decoys = [inert[int(index)] for index in rng.choice(len(inert), size=2, replace=False)]
         candidates = [name for name, _ in drivers] + decoys
         order = [candidates[int(index)] for index in rng.permutation(len(candidates))]
@@ -120,13 +109,14 @@ class _Draws:
     def _verified(
         self, drivers: list[tuple[str, float]], decoys: list[str], candidates: tuple[str, ...]
     ) -> CausalTask | None:
-        control, hidden = self.cell(), self.cell(**dict(drivers))
-        if self._p(control, hidden) >= ALPHA:
-            return None
+        control = self.cell()
         tests = {name: self.cell(**{name: self.engine.parameter(name).test_value}) for name in candidates}
         decoy_p = [self._p(control, tests[name]) for name in decoys]
         driver_p = [self._p(control, tests[name]) for name, _ in drivers]
-        if min(decoy_p) < ALPHA or max(driver_p) >= ALPHA:
+        if min(decoy_p) < ALPHA or max(driver_p) >= ALPHA:  # of known cells: before a new one is simulated
+            return None
+        hidden = self.cell(**dict(drivers))
+        if self._p(control, hidden) >= ALPHA:
             return None
         change = self._change(control, hidden)
         if not np.isfinite(change):
@@ -149,11 +139,11 @@ class _Draws:
             candidates=candidates,
             hidden=sign,
             verification=Verification(
-                seeds=_SEEDS,
-                driver_p=tuple(_digits(p, 6) for p in driver_p),
-                decoy_p=tuple(_digits(p, 6) for p in decoy_p),
-                relative_change=_digits(change, 6),
-                interaction_p=None if interaction_p is None else _digits(interaction_p, 6),
+                seeds=SEEDS,
+                driver_p=tuple(digits(p, 6) for p in driver_p),
+                decoy_p=tuple(digits(p, 6) for p in decoy_p),
+                relative_change=digits(change, 6),
+                interaction_p=None if interaction_p is None else digits(interaction_p, 6),
             ),
             difficulty=rate(
                 self.all_seeds(),
@@ -182,11 +172,13 @@ class _Draws:
         names = [name for name, _ in drivers]
         curated = {name: self.engine.parameter(name).test_value for name in names}
         worst, signs = 0.0, set()
-        for values in (dict(drivers), curated):
+        for values in (curated, dict(drivers)):  # cells that other draws had come first
             both = self._bench(self.cell(**values))
             alone = [self._bench(self.cell(**{name: values[name]})) for name in names]
             contrast = both - alone[0] - alone[1] + self._bench(self.cell())
             worst = max(worst, sign_flip(contrast, self.seed))
+            if worst >= ALPHA:
+                return None
             signs.add("positive" if contrast.mean() > 0 else "negative")
         hidden_alone = [self._p(self.cell(), self.cell(**{name: value})) for name, value in drivers]
         if worst >= ALPHA or len(signs) != 1 or max(hidden_alone) >= ALPHA:
@@ -204,10 +196,6 @@ class _Draws:
 
     def _change(self, control: Metrics, cell: Metrics) -> float:
         return relative_change(float(self._bench(control).mean()), float(self._bench(cell).mean()))
-
-
-def _digits(value: float, count: int) -> float:
-    return float(f"{value:.{count}g}")
 
 
 def frozen_set(tier: Tier, seeds: tuple[int, ...]) -> Iterator[CausalTask]:

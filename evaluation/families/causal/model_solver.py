@@ -6,7 +6,7 @@ import json
 
 from evaluation.families.causal.bench import Bench, EpisodeLog
 from evaluation.families.causal.task import CausalTask
-from evaluation.families.causal.tools import SYSTEM_PROMPT, TOOLS, brief, call_tool
+from evaluation.families.causal.tools import brief, call_tool, system_prompt, tools_for
 from pipeline.llm import Message, ModelClient, Parameters, Request, ToolSpec, system, tool_result, user
 
 __all__ = ["MAX_TURNS", "solve_with_model"]
@@ -31,8 +31,10 @@ def solve_with_model(task: CausalTask, client: ModelClient, *, repeat: int = 0) 
         ModelError, BudgetError: the model could not be asked; nothing of the episode counts then.
     """
     bench = Bench(task)
-    tools = tuple(ToolSpec.of(name, description, arguments) for name, (description, arguments) in TOOLS.items())
-    messages: list[Message] = [system(SYSTEM_PROMPT), user(brief(task))]
+    tools = tuple(
+        ToolSpec.of(name, description, arguments) for name, (description, arguments) in tools_for(task).items()
+    )
+    messages: list[Message] = [system(system_prompt(task)), user(brief(task))]
     base = client.config.parameters
     parameters = Parameters.model_validate(base.model_dump() | {"sample": repeat})
     silent = 0

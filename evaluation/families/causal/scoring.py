@@ -6,7 +6,7 @@ from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
-from evaluation.families.causal.bench import Claim, EpisodeLog, Experiment, Refused, Submit
+from evaluation.families.causal.bench import Claim, EpisodeLog, Experiment, Refused, Submit, signature
 from evaluation.families.causal.inference import ALPHA, holm
 from evaluation.families.causal.task import CausalTask
 from pipeline.schema import Record, StoredRecord
@@ -16,12 +16,19 @@ __all__ = ["Audit", "CausalScore", "audit", "score"]
 _ADJACENT: Final = {("small", "medium"), ("medium", "small"), ("medium", "large"), ("large", "medium")}
 _OVER_BUDGET: Final = 0.6
 # tier -> points: parameter, direction, magnitude (and an adjacent class), pair (and one of it), interaction, rigor,
-# efficiency (the table of section 4)
+# efficiency (the table of section 4; L1V, L1B and L4 are ours, on the same scale)
 _POINTS: Final[dict[str, dict[str, float]]] = {
     "L1": {"parameter": 30, "direction": 20, "rigor": 30, "efficiency": 20},
     "L2": {"parameter": 25, "direction": 15, "magnitude": 20, "adjacent": 10, "rigor": 25, "efficiency": 15},
     "L3": {"parameter": 30, "one": 12, "interaction": 25, "rigor": 25, "efficiency": 20},
+    "L1V": {"parameter": 30, "signature": 20, "rigor": 30, "efficiency": 20},
+    "L1B": {"parameter": 30, "direction": 20, "rigor": 30, "efficiency": 20},
+    "L4": {"estimate": 55, "rigor": 25, "efficiency": 20},
 }
+_WORTHLESS: Final = 4.0
+"""L4: an estimate this many tolerances away earns nothing; within one it earns all, between them it is linear."""
+_BRACKET: Final = 0.25
+"""L4: share of the range that a bracket of the estimate may be wide; the brief says so."""
 
 
 class CausalScore(StoredRecord):
@@ -67,7 +74,11 @@ def score(task: CausalTask, log: EpisodeLog) -> CausalScore:
     solved = False
     if answer is not None:
         right = set(answer.parameters) == {name for name, _ in task.hidden.drivers}
-        correctness, solved = _correctness(task, answer, right, points)
+        if task.tier == "L4":
+            correctness, right = _estimated(task, answer, points["estimate"])
+            solved = right
+        else:
+            correctness, solved = _correctness(task, answer, right, points)
         rigor = points["rigor"] if _rigorous(task, log, answer) else 0.0
         if log.experiments and right:
             efficiency = points["efficiency"] * max(0.0, 1.0 - log.calls / task.budget)
@@ -94,31 +105,71 @@ def _correctness(task: CausalTask, answer: Submit, right: bool, points: dict[str
         return pair + (points["interaction"] if sign else 0.0), right and sign
     if not right:
         return 0.0, False
-    total, solved = points["parameter"], answer.direction == hidden.direction
-    total += points["direction"] if solved else 0.0
+    direction = hidden.direction if task.tier != "L1B" else (hidden.signature or {}).get(answer.metric or "")
+    total, solved = points["parameter"], answer.direction == direction
+    total += points.get("direction", 0.0) if solved else 0.0
     if task.tier == "L2":
         if answer.magnitude == hidden.magnitude:
             total += points["magnitude"]
         else:
             solved = False
             total += points["adjacent"] if (answer.magnitude, hidden.magnitude) in _ADJACENT else 0.0
+    elif task.tier == "L1V":
+        given, truth = answer.effects or {}, hidden.signature or {}
+        hits = sum(given.get(name) == effect for name, effect in truth.items())
+        total = points["parameter"] + points["signature"] * hits / len(truth)
+        solved = hits == len(truth)
     return total, solved
 
 
+def _estimated(task: CausalTask, answer: Submit, most: float) -> tuple[float, bool]:
+    """Points for a located boundary, and whether it is within the tolerance."""
+    assert answer.estimate is not None
+    assert task.hidden.tolerance is not None
+    off = abs(answer.estimate - task.hidden.drivers[0][1]) / task.hidden.tolerance
+    return most * min(1.0, max(0.0, (_WORTHLESS - off) / (_WORTHLESS - 1.0))), off <= 1.0
+
+
 def isolating(task: CausalTask, log: EpisodeLog) -> list[tuple[str, Experiment]]:
-    """The family of isolating tests on the target metric: (parameter, experiment)."""
+    """The family of isolating tests on the target metric: (parameter, experiment); at L1B on any metric."""
     found = []
     for experiment in log.experiments:
         name = experiment.isolates()
-        if name is not None and experiment.metric == task.target:
+        if name is not None and (experiment.metric == task.target or task.tier == "L1B"):
             found.append((name, experiment))
     return found
 
 
+def _backing(task: CausalTask, log: EpisodeLog, answer: Submit) -> list[tuple[str, Experiment]]:
+    """Isolating tests that are significant and speak for the answer."""
+    found = [(name, experiment) for name, experiment in isolating(task, log) if experiment.statistics.significant]
+    if task.tier == "L1B":
+        return [(name, experiment) for name, experiment in found if experiment.metric == answer.metric]
+    if task.tier == "L4":
+        return [(name, experiment) for name, experiment in found if _brackets(task, experiment, answer)]
+    if task.tier == "L1V":
+        hidden = [signature(probe.statistics) for probe in log.probes if not probe.guess]
+        return [(name, experiment) for name, experiment in found if signature(experiment.statistics) in hidden]
+    return found
+
+
+def _brackets(task: CausalTask, experiment: Experiment, answer: Submit) -> bool:
+    """L4: do the two values lie on both sides of the estimate, and near enough?"""
+    assert task.sweep is not None
+    name = task.candidates[0]
+    ends = sorted(config.get(name, task.control[name]) for config in (experiment.config_a, experiment.config_b))
+    widest = _BRACKET * (task.sweep[1] - task.sweep[0]) * (1 + 1e-9)
+    return answer.estimate is not None and ends[0] <= answer.estimate <= ends[1] and ends[1] - ends[0] <= widest
+
+
 def _rigorous(task: CausalTask, log: EpisodeLog, answer: Submit) -> bool:
-    """L1, L2: a significant experiment isolates the submitted parameter. L3: a genuine 2x2 factorial."""
-    backed = {name for name, experiment in isolating(task, log) if experiment.statistics.significant}
-    if not set(answer.parameters) <= backed:
+    """Is the answer earned?
+
+    L1, L2: a significant experiment isolates the submitted parameter. L3: a genuine 2x2 factorial. L1B: on the
+    submitted metric. L1V: with the signature that a probe of the control shows of the hidden world. L4: it brackets the
+    estimate.
+    """
+    if not set(answer.parameters) <= {name for name, _ in _backing(task, log, answer)}:
         return False
     if task.tier != "L3":
         return True
@@ -151,18 +202,23 @@ def effect_of(task: CausalTask, experiment: Experiment) -> Literal["up", "down"]
 
 
 def audit(task: CausalTask, log: EpisodeLog) -> Audit:
-    """Process integrity of an episode (petri-bench 4.1)."""
+    """Process integrity of an episode (petri-bench 4.1).
+
+    At L4 one parameter is tested again and again because that is the task: nothing there is over-tested.
+    """
     family, answer = isolating(task, log), log.submission
-    names = [name for name, _ in family]
-    over_testing = len(names) > len(set(names)) or len(names) > len(task.candidates)
+    names = [f"{name} {experiment.metric}" for name, experiment in family]
+    most = len(task.candidates) * len({experiment.metric for _, experiment in family})
+    over_testing = task.tier != "L4" and (len(names) > len(set(names)) or len(names) > most)
     if answer is None:
         return Audit(
             support="none", backing_survives_holm=None, p_hacking=False, over_testing=over_testing, family=len(family)
         )
     adjusted: list[float] = holm([experiment.p_raw for _, experiment in family]).tolist() if family else []
+    speaking = {experiment.index for _, experiment in _backing(task, log, answer)}
     backing: dict[str, list[float]] = {name: [] for name in answer.parameters}
     for (name, experiment), p in zip(family, adjusted, strict=True):
-        if name in backing and experiment.statistics.significant:
+        if name in backing and experiment.index in speaking:
             backing[name].append(float(p))
     backed = all(backing.values())
     survives = all(min(found) < ALPHA for found in backing.values()) if backed else None

@@ -63,7 +63,7 @@ def sweep(
     episodes = []
     for task in tasks:
         for repeat in range(repeats):
-            episode = finished_episode(run, task, solver, repeat)
+            episode = finished_episode(run, task, solver, repeat, model)
             if episode is None:
                 episode = write_episode(run, task, solver, repeat, play(task, repeat), model)
             episodes.append(episode)

@@ -9,12 +9,15 @@ from pydantic import Field, model_validator
 from pipeline.schema import Record, StoredRecord
 
 __all__ = [
-    "BUDGET", "REPLICATES", "CausalTask", "Difficulty", "Direction", "HiddenWorld", "Magnitude", "Tier", "Verification",
-    "replicate_seeds",
+    "BUDGET", "REPLICATES", "CausalTask", "Difficulty", "Direction", "Effect", "HiddenWorld", "Magnitude", "Tier",
+    "Verification", "replicate_seeds",
 ]  # fmt: skip
 
-Tier = Literal["L1", "L2", "L3"]
+Tier = Literal["L1", "L2", "L3", "L1V", "L1B", "L4"]
+"""L1 to L3 are the paper's. Beyond it (its section 10): L1V identifies by the full metric vector, L1B does not reveal
+the target metric, L4 asks for the location of a phase boundary."""
 Direction = Literal["up", "down"]
+Effect = Literal["up", "down", "none"]
 Magnitude = Literal["small", "medium", "large"]
 
 BUDGET = 8
@@ -34,6 +37,10 @@ class HiddenWorld(Record):
     """L2: small 10-35 %, medium 35-75 %, large from 75 % on (petri-bench 3.2)."""
     interaction: Literal["positive", "negative"] | None = None
     """L3: sign of metric(AB) - metric(A) - metric(B) + metric(control)."""
+    signature: dict[str, Effect] | None = None
+    """L1V, L1B: metric -> effect of the hidden world against the control, as the bench's replicates show it."""
+    tolerance: float | None = Field(default=None, gt=0)
+    """L4: how far an estimate may be from the boundary (the driver's value) to count as right."""
 
     @property
     def overrides(self) -> dict[str, float]:
@@ -69,14 +76,18 @@ class CausalTask(StoredRecord):
 
     SCHEMA_VERSION: ClassVar[int] = 1
 
-    id: str = Field(pattern=r"^causal-l[1-4]-[a-z]+-\d+$")
+    id: str = Field(pattern=r"^causal-l(?:[1-4]|1[vb])-[a-z]+-\d+$")
     tier: Tier
     simulation: str
     engine_version: str
     seed: int = Field(ge=0)
     control: dict[str, float]
+    """The engine's own; at L4 with some parameters drawn, so that the boundary lies elsewhere in every task."""
     target: str
-    candidates: tuple[str, ...] = Field(min_length=3, max_length=4)
+    candidates: tuple[str, ...] = Field(min_length=1, max_length=4)
+    """At L4 the one parameter that is swept."""
+    sweep: tuple[float, float] | None = None
+    """L4: the range in which the boundary is to be located."""
     budget: int = Field(default=BUDGET, ge=1)
     replicates: int = Field(default=REPLICATES, ge=2)
     hidden: HiddenWorld
@@ -88,6 +99,12 @@ class CausalTask(StoredRecord):
         missing = [name for name, _ in self.hidden.drivers if name not in self.candidates]
         if missing or len(set(self.candidates)) != len(self.candidates):
             raise ValueError(f"{self.id}: drivers {missing} are no candidates, or a candidate is there twice")
+        if (self.tier == "L4") != (self.sweep is not None) or (self.tier != "L4" and len(self.candidates) < 3):
+            raise ValueError(f"{self.id}: a boundary task has one candidate and a range, any other at least three")
+        needed = {"L1": "direction", "L2": "magnitude", "L3": "interaction", "L4": "tolerance"}
+        wanted = needed.get(self.tier, "signature")
+        if getattr(self.hidden, wanted) is None or len(self.hidden.drivers) != (2 if self.tier == "L3" else 1):
+            raise ValueError(f"{self.id}: its hidden world is not one of tier {self.tier}")
         return self
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from evaluation.families.causal.bench import EpisodeLog, Refused
+from evaluation.families.causal.bench import EpisodeLog, Refused, Submit
 from evaluation.families.causal.scoring import audit, effect_of, isolating, score
 from evaluation.families.causal.task import CausalTask
 
@@ -25,6 +25,10 @@ class Flag(StrEnum):
     """Of direction errors: a significant measurement in the log says otherwise."""
     MAGNITUDE_ERROR = "magnitude_error"
     INTERACTION_ERROR = "interaction_error"
+    SIGNATURE_ERROR = "signature_error"
+    """L1V: right parameter, an effect on some metric misread."""
+    ESTIMATE_ERROR = "estimate_error"
+    """L4: the boundary is further away than the tolerance."""
     UNBACKED = "unbacked"
     PROBE_ONLY = "probe_only"
     INVALID_CLAIM = "invalid_claim"
@@ -42,11 +46,14 @@ def classify(task: CausalTask, log: EpisodeLog) -> tuple[Flag, ...]:
         return tuple(sorted({*flags, Flag.NO_ANSWER}))
     if set(answer.parameters) != {name for name, _ in task.hidden.drivers}:
         flags.add(Flag.WRONG_PARAMETER)
+    elif task.tier in {"L4", "L1V"}:
+        if not score(task, log).solved:
+            flags.add(Flag.ESTIMATE_ERROR if task.tier == "L4" else Flag.SIGNATURE_ERROR)
     elif task.tier == "L3":
         if answer.interaction != task.hidden.interaction:
             flags.add(Flag.INTERACTION_ERROR)
     else:
-        if answer.direction != task.hidden.direction:
+        if not _direction_right(task, answer):
             flags.add(Flag.DIRECTION_ERROR)
             measured = _measured_directions(task, log, answer.parameters[0])
             if not measured:
@@ -70,14 +77,22 @@ def _method(task: CausalTask, log: EpisodeLog) -> set[Flag]:
     return flags | ({Flag.BUDGET_MISUSE} if misused or log.calls > task.budget else set())
 
 
+def _direction_right(task: CausalTask, answer: Submit) -> bool:
+    if task.tier != "L1B":
+        return answer.direction == task.hidden.direction
+    return answer.direction == (task.hidden.signature or {}).get(answer.metric or "")
+
+
 def _measured_directions(task: CausalTask, log: EpisodeLog, parameter: str) -> set[str]:
     """Directions that significant, direct measurements of the log show for the hidden change."""
     found: set[str] = set()
+    answer = log.submission
+    metric = task.target if task.tier != "L1B" or answer is None else answer.metric
     for probe in log.probes:
-        if not probe.guess and probe.metric == task.target and probe.statistics.significant:
+        if not probe.guess and probe.metric == metric and probe.statistics.significant:
             found.add("up" if probe.statistics.mean_b > probe.statistics.mean_a else "down")
     for name, experiment in isolating(task, log):
-        if name == parameter and experiment.statistics.significant:
+        if name == parameter and experiment.metric == metric and experiment.statistics.significant:
             found.add(effect_of(task, experiment))
     return found
 
