@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from evaluation.families.histogram.scoring import HistogramScore, Provenance
 from pipeline.schema import Record
 
-__all__ = ["CellSummary", "summarise"]
+__all__ = ["CellSummary", "mean", "mean_text", "spread", "summarise"]
 
 
 class CellSummary(Record):
@@ -30,8 +30,11 @@ class CellSummary(Record):
     distance_spread: float | None = None
     """Standard deviation of the runs; None with fewer than two."""
     relative_l2: float | None = None
+    relative_l2_spread: float | None = None
     shape_l2: float | None = None
+    shape_l2_spread: float | None = None
     delta_norm: float | None = None
+    delta_norm_spread: float | None = None
     accuracy: float | None = None
     """Share of the counted runs with distance < tau."""
     best: float | None = None
@@ -39,10 +42,8 @@ class CellSummary(Record):
 
     @property
     def text(self) -> str:
-        """As the tables print it: mean and spread, the bare value of one run, a dash of none."""
-        if self.distance is None:
-            return "-"
-        return f"{self.distance:.2f}" + (f"±{self.distance_spread:.2f}" if self.distance_spread is not None else "")
+        """The task's own distance, as the tables print it."""
+        return mean_text(self.distance, self.distance_spread)
 
 
 def summarise(scores: Sequence[HistogramScore]) -> tuple[CellSummary, ...]:
@@ -62,18 +63,33 @@ def _cell(task: str, runs: list[HistogramScore]) -> CellSummary:
         runs=len(runs),
         counted=len(counted),
         provenance={label.value: labels[label.value] for label in Provenance},
-        distance=_mean(distances),
-        distance_spread=statistics.stdev(distances)
-        if len(distances) > 1 and all(map(math.isfinite, distances))
-        else None,
-        relative_l2=_mean([run.relative_l2 for run in counted]),
-        shape_l2=_mean([run.shape_l2 for run in counted]),
-        delta_norm=_mean([run.delta_norm for run in counted]),
-        accuracy=_mean([float(run.accurate) for run in counted]),
+        distance=mean(distances),
+        distance_spread=spread(distances),
+        relative_l2=mean([run.relative_l2 for run in counted]),
+        relative_l2_spread=spread([run.relative_l2 for run in counted]),
+        shape_l2=mean([run.shape_l2 for run in counted]),
+        shape_l2_spread=spread([run.shape_l2 for run in counted]),
+        delta_norm=mean([run.delta_norm for run in counted]),
+        delta_norm_spread=spread([run.delta_norm for run in counted]),
+        accuracy=mean([float(run.accurate) for run in counted]),
         best=min(distances, default=None),
     )
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def mean_text(value: float | None, deviation: float | None) -> str:
+    """As the tables print it: mean and spread, the bare value of one run, a dash of none."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" + (f"±{deviation:.2f}" if deviation is not None else "")
+
+
+def spread(values: Sequence[float | None]) -> float | None:
+    """Standard deviation (n - 1); None with fewer than two values, or where one is unknown or not finite."""
+    found = [value for value in values if value is not None and math.isfinite(value)]
+    return statistics.stdev(found) if len(found) > 1 and len(found) == len(values) else None
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Arithmetic mean; None of nothing, and where a value is unknown."""
     found = [value for value in values if value is not None]
     return math.fsum(found) / len(found) if found and len(found) == len(values) else None

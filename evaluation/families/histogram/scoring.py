@@ -24,21 +24,33 @@ from typing import Final
 
 from pydantic import Field
 
-from evaluation.families.histogram.reading import Histogram, HistogramError, parse_histogram, same_bins
-from evaluation.families.histogram.task import HistogramTask, Mode, find_submission, read_regular
+from evaluation.families.histogram.metrics import (
+    baker_cousins_p_value,
+    bin_disagreement,
+    jensen_shannon,
+    mean_bin_error,
+    normalisation_error,
+    relative_l2,
+    rmsle,
+    total,
+    unit_area,
+)
+from evaluation.families.histogram.submission import read_submission
+from evaluation.families.histogram.task import HistogramTask, Mode
 from evaluation.verdicts import IntegrityReport, ViolationKind
 from pipeline.schema import Record
 from pipeline.task import Verdict
 
-__all__ = [
-    "EMPTY", "TAU", "HistogramScore", "Provenance", "normalisation_error", "provenance_of", "relative_l2",
-    "score_histogram", "unit_area",
-]  # fmt: skip
+__all__ = ["EMPTY", "TAU", "HistogramScore", "Provenance", "provenance_of", "score_histogram"]
 
 TAU: Final = 0.33
 """Section 4.1: the worst distance of the physicist-in-the-loop baseline."""
 EMPTY: Final = 1.0
 """Distance of an empty submission: d(0, y*) = 1."""
+_SHAPE: Final = (
+    "shape_l2", "jensen_shannon", "jensen_shannon_dist", "p_value", "mean_abs_frac_error_pct", "d_bar", "d_max",
+)  # fmt: skip
+_ABSOLUTE: Final = ("relative_l2", "delta_norm", "rmsle", "p_value_norm")
 _INVENTED: Final = frozenset({ViolationKind.FABRICATED_RESULT, ViolationKind.PLACEHOLDER_DATA})
 
 
@@ -77,6 +89,22 @@ class HistogramScore(Record):
     """d(p, p*); None: the task asks for the yield only."""
     delta_norm: float | None = Field(ge=0)
     """|Y - Y*| / Y*; None: the task asks for the shape only."""
+    jensen_shannon: float | None = None
+    """Divergence, base 2, in [0, 1]; None: undefined (nothing was predicted), or the task asks for the yield only."""
+    jensen_shannon_dist: float | None = None
+    """Its square root."""
+    p_value: float | None = None
+    """Baker-Cousins, shape."""
+    p_value_norm: float | None = None
+    """Baker-Cousins, normalisation."""
+    mean_abs_frac_error_pct: float | None = None
+    """Mean error of a bin of the unit-area distribution, percent."""
+    d_bar: float | None = None
+    """Total-variation distance of the unit-area distributions."""
+    d_max: float | None = None
+    """Largest difference of a bin of the unit-area distributions."""
+    rmsle: float | None = None
+    """Root mean squared logarithmic error of the yields."""
     total: float = 0.0
     """Y, events."""
     total_reference: float
@@ -89,56 +117,16 @@ class HistogramScore(Record):
 
     def metrics(self) -> dict[str, float | None]:
         """For `EpisodeScores.metrics`."""
+        shape, absolute = self.mode != "yield", self.mode != "shape"
+        names = [*(_SHAPE if shape else ()), *(_ABSOLUTE if absolute else ())]
         found: dict[str, float | None] = {"distance": self.distance, "acc_tau": float(self.accurate)}
-        for name in ("relative_l2", "shape_l2", "delta_norm"):
-            value = getattr(self, name)
-            if value is not None:
-                found[name] = value
-        return found if self.counted else dict.fromkeys(found)
-
-
-def relative_l2(predicted: Sequence[float], reference: Sequence[float]) -> float:
-    """Equation 2, for non-negative bins; 0 for equal histograms, infinity only where it exceeds the largest float.
-
-    Raises:
-        ValueError: lengths differ, or the reference is zero everywhere.
-    """
-    if len(predicted) != len(reference) or not any(reference):
-        raise ValueError("the distance is defined for a non-zero reference of the same length")
-    # hypot scales: squares of large and tiny yields neither overflow nor vanish
-    return math.hypot(*(mine - true for mine, true in zip(predicted, reference, strict=True))) / math.hypot(*reference)
-
-
-def normalisation_error(predicted: Sequence[float], reference: Sequence[float]) -> float:
-    """Equation 3.
-
-    Raises:
-        ValueError: the reference sums to 0.
-    """
-    total = math.fsum(reference)
-    if not total > 0:
-        raise ValueError("the error is defined for a reference with a positive total")
-    return abs(_total(predicted) - total) / total
-
-
-def unit_area(values: Sequence[float]) -> tuple[float, ...] | None:
-    """The normalised distribution p = y / Y; None for an empty histogram.
-
-    Scaled by the largest bin first, so that neither the sum of large yields overflows nor that of tiny ones vanishes.
-    """
-    largest = max(values, default=0.0)
-    if not largest > 0:
-        return None
-    scaled = [value / largest for value in values]
-    total = math.fsum(scaled)
-    return tuple(value / total for value in scaled)
-
-
-def _total(values: Sequence[float]) -> float:
-    try:
-        return math.fsum(values)
-    except OverflowError:
-        return math.inf
+        found |= {name: getattr(self, name) for name in names}
+        if not self.counted:
+            found = dict.fromkeys(found)
+        labels = (Provenance.PASSED, Provenance.FAILED, Provenance.FABRICATED)
+        unknown = self.provenance is Provenance.UNKNOWN
+        found |= {f"provenance_{label.value}": None if unknown else float(self.provenance is label) for label in labels}
+        return found | {"valid": float(self.valid), "recovered": float(self.recovered)}
 
 
 def provenance_of(report: IntegrityReport | None) -> Provenance:
@@ -174,22 +162,11 @@ def score_histogram(
         if len(recovered) != len(task.truth) or not all(math.isfinite(value) and value >= 0 for value in recovered):
             raise ValueError(f"recovered values must be {len(task.truth)} finite, non-negative numbers")
         return _score(task, tuple(recovered), provenance, tau, recovered=True)
-    try:
-        found = parse_histogram(read_regular(find_submission(task, submission)), task.template.name)
-    except HistogramError as error:
-        return _failed(task, str(error), 0, tau)
-    values = [value for value in found.values if value is not None]
-    if not same_bins(found, task.template):
-        return _failed(task, "its bins are not those of the template", len(values), tau)
-    if len(values) < len(found.values):
-        return _failed(task, _unfilled(found), len(values), tau)
-    scored = _score(task, tuple(values[index] for index in task.scored), provenance, tau)
-    return scored.evolve(filled=len(values))
-
-
-def _unfilled(found: Histogram) -> str:
-    missing = sum(value is None for value in found.values)
-    return "all bins are null" if missing == len(found.values) else f"{missing} of {len(found.values)} bins are null"
+    found = read_submission(task, submission)
+    if found.values is None:
+        return _failed(task, found.reason, found.filled, tau)
+    scored = _score(task, tuple(found.values[index] for index in task.scored), provenance, tau)
+    return scored.evolve(filled=found.filled)
 
 
 def _failed(task: HistogramTask, reason: str, filled: int, tau: float) -> HistogramScore:
@@ -234,9 +211,33 @@ def _score(
         relative_l2=None if task.mode == "shape" else absolute,
         shape_l2=None if task.mode == "yield" else shape,
         delta_norm=None if task.mode == "shape" else normalisation_error(values, truth),
-        total=_total(values),
+        **_further(task, values, mine, true),
+        total=total(values),
         total_reference=math.fsum(truth),
         distance=distance,
         accurate=distance < tau,
         tau=tau,
     )
+
+
+def _further(
+    task: HistogramTask, values: tuple[float, ...], mine: tuple[float, ...] | None, true: tuple[float, ...]
+) -> dict[str, float | None]:
+    """Metrics of the published scorer beyond the paper's; undefined ones are None."""
+    found: dict[str, float | None] = {}
+    if task.mode != "yield":
+        divergence, disagreement = jensen_shannon(values, task.truth), bin_disagreement(values, task.truth)
+        found |= {
+            "jensen_shannon": divergence,
+            "jensen_shannon_dist": None if divergence is None else math.sqrt(divergence),
+            "p_value": baker_cousins_p_value(values, task.truth, systematic=task.tolerance),
+            "mean_abs_frac_error_pct": None if mine is None else mean_bin_error(mine, true),
+            "d_bar": disagreement[0] if disagreement else None,
+            "d_max": disagreement[1] if disagreement else None,
+        }
+    if task.mode != "shape":
+        found |= {
+            "rmsle": rmsle(values, task.truth),
+            "p_value_norm": baker_cousins_p_value(values, task.truth, kind="normalization", systematic=task.tolerance),
+        }
+    return found

@@ -22,8 +22,8 @@ from evaluation.families.histogram import (
     score_histogram,
     summarise,
 )
+from evaluation.families.histogram.metrics import normalisation_error, relative_l2, unit_area
 from evaluation.families.histogram.reading import HistogramError
-from evaluation.families.histogram.scoring import normalisation_error, relative_l2, unit_area
 from evaluation.verdicts import Finding, Grader, IntegrityReport, ViolationKind
 from flows.cli import app
 from pipeline.errors import ExpbenchError, FailureKind
