@@ -1,0 +1,160 @@
+"""An A2A agent as an HTTP server: its card, JSON-RPC on `/`, and the older protocol 0.3 for clients that speak it.
+
+Non-goal: authentication. An agent listens on this machine unless it is told otherwise, and whoever puts it on a network
+puts a proxy with credentials in front of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.version import version
+
+if TYPE_CHECKING:
+    import uvicorn
+    from a2a.server.agent_execution import AgentExecutor
+    from a2a.types import AgentCard
+
+__all__ = ["agent_card", "listen", "running", "serve"]
+
+_START_S: Final = 60.0
+_STOP_S: Final = 5
+
+
+def agent_card(name: str, description: str, skill: str, tags: tuple[str, ...], url: str) -> AgentCard:
+    """The card of one of our agents.
+
+    Args:
+        name: of the agent.
+        description: what it is.
+        skill: what it does, in words.
+        tags: of the skill.
+        url: where it listens.
+    """
+    from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
+    from a2a.utils.constants import PROTOCOL_VERSION_0_3, PROTOCOL_VERSION_1_0, TransportProtocol
+
+    binding = TransportProtocol.JSONRPC.value
+    return AgentCard(
+        name=name,
+        description=description,
+        version=version(),
+        supported_interfaces=[
+            AgentInterface(url=url, protocol_binding=binding, protocol_version=PROTOCOL_VERSION_1_0),
+            AgentInterface(url=url, protocol_binding=binding, protocol_version=PROTOCOL_VERSION_0_3),
+        ],
+        capabilities=AgentCapabilities(streaming=False, push_notifications=False),
+        default_input_modes=["text/plain", "application/json", "application/gzip"],
+        default_output_modes=["text/plain", "application/json", "application/gzip"],
+        skills=[AgentSkill(id=tags[0], name=name, description=skill, tags=list(tags))],
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one.
+
+    Raises:
+        ExpbenchError: `USAGE`: the address is taken, or is none of this machine.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise ExpbenchError(
+            FailureKind.USAGE, f"{host}:{port}", f"cannot be listened on: {error.strerror or error}",
+            consequence="The agent was not started", next_step="Choose another --port, or 0 for a free one",
+        ) from error  # fmt: skip
+    return listener
+
+
+def address(listener: socket.socket, host: str) -> str:
+    """URL of a listening socket."""
+    return f"http://{host}:{listener.getsockname()[1]}/"
+
+
+def serve(executor: AgentExecutor, card: AgentCard, listener: socket.socket) -> None:
+    """Answer until the process is told to end (Ctrl-C, SIGTERM)."""
+    server = _server(executor, card)
+
+    async def go() -> None:
+        await server.serve(sockets=[listener])
+        _end_work(executor)  # the loop waits for its threads when it closes
+
+    asyncio.run(go())
+
+
+@contextmanager
+def running(executor: AgentExecutor, card: AgentCard, listener: socket.socket) -> Iterator[str]:
+    """The agent in a thread of this process, as long as the block lasts.
+
+    Yields:
+        Its URL.
+
+    Raises:
+        ExpbenchError: `INTERNAL`: it did not start.
+    """
+    server = _server(executor, card)
+    started = threading.Event()
+    failure: list[str] = []
+
+    async def go() -> None:
+        task = asyncio.ensure_future(server.serve(sockets=[listener]))
+        while not server.started and not task.done():
+            await asyncio.sleep(0.01)
+        started.set()
+        await task
+
+    def run() -> None:
+        try:
+            asyncio.run(go())
+        except (OSError, RuntimeError) as error:
+            failure.append(str(error))
+            started.set()
+
+    thread = threading.Thread(target=run, name=f"a2a-{card.name}", daemon=True)
+    thread.start()
+    try:
+        if not started.wait(_START_S) or failure:
+            raise ExpbenchError(
+                FailureKind.INTERNAL, f"agent {card.name}", f"did not start: {failure[0] if failure else 'no answer'}",
+                consequence="Nothing was run", next_step="Report this with the command that was used",
+            )  # fmt: skip
+        yield card.supported_interfaces[0].url
+    finally:
+        _end_work(executor)
+        server.should_exit = True
+        thread.join(_START_S)
+        listener.close()
+
+
+def _end_work(executor: AgentExecutor) -> None:
+    """Give up what one of our executors has under way; a stranger's ends as it can."""
+    from evaluation.a2a.executor import WorkExecutor
+
+    if isinstance(executor, WorkExecutor):
+        executor.stop_all("the agent was ended")
+
+
+def _server(executor: AgentExecutor, card: AgentCard) -> uvicorn.Server:
+    import uvicorn
+    from a2a.server.request_handlers import DefaultRequestHandler
+    from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
+    from a2a.server.tasks import InMemoryTaskStore
+    from starlette.applications import Starlette
+
+    handler = DefaultRequestHandler(agent_executor=executor, task_store=InMemoryTaskStore(), agent_card=card)
+    routes = [*create_agent_card_routes(card), *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True)]
+    config = uvicorn.Config(
+        Starlette(routes=routes), log_level="warning", access_log=False, timeout_graceful_shutdown=_STOP_S,
+        lifespan="off",
+    )  # fmt: skip
+    return uvicorn.Server(config)
