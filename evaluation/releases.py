@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tarfile
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +16,9 @@ from evaluation.recipes import NOT_BUILT, Built, as_repository, build_from_recip
 from evaluation.task import EvaluationTask, private_digest
 from masking.records import TextEdit
 from pipeline.digests import file_digest
-from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import remove_tree
+from pipeline.files import remove_tree, replace_directory
+from pipeline.formats.huggingface import MARKER, PRIVATE, read_tables
+from pipeline.formats.release_tables import originals_name
 from pipeline.paper import Paper
 from pipeline.progress import Reporter
 from pipeline.repository import RepositoryRef
@@ -44,7 +46,6 @@ from pipeline.validation.numbers import parse_number
 
 __all__ = ["MARKER", "load_release"]
 
-MARKER: Final = "expbench-release.json"
 _COMPONENT: Final = "evaluation.releases"
 
 
@@ -63,8 +64,7 @@ def load_release(
     Raises:
         ExpbenchError: `RECORD_INVALID`, the tables are missing or cannot be read.
     """
-    public = {row["id"]: row for row in _rows(directory / "tasks" / "test.parquet")}
-    private = {row["id"]: row for row in _rows(directory / "truth" / "test.parquet")}
+    public, private = read_tables(directory)
     tasks: list[EvaluationTask] = []
     problems: list[Problem] = []
     for task_id in sorted(public):
@@ -77,22 +77,6 @@ def load_release(
             message = f"the row cannot be read as a task ({str(error).splitlines()[0]})"
             problems.append(Problem(component=_COMPONENT, where=task_id, message=message, severity=Severity.ERROR))
     return tasks, problems
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    import pyarrow as arrow  # type: ignore[import-untyped]
-    from pyarrow import parquet
-
-    try:
-        return list(parquet.read_table(path).to_pylist())
-    except (OSError, arrow.ArrowException) as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID,
-            str(path),
-            f"it cannot be read as a table of a release ({str(error).splitlines()[0]})",
-            consequence="No task was loaded",
-            next_step="Name a directory that `expbench release` wrote, complete",
-        ) from error
 
 
 def _task(
@@ -109,7 +93,7 @@ def _task(
     if private is None:
         message = "the release holds no ground truth for it: it can be run, not judged"
         problems.append(Problem(component=_COMPONENT, where=public.id, message=message))
-    masked = tuple(MaskedPath(**item) for item in private["masked"]) if private is not None else ()
+    masked = _masked(private) if private is not None else ()
     edits = private.get("masked_edits") if private is not None else None
     built = _repository(public, row, masked, edits, directory, scratch, reporter) if build else NOT_BUILT
     problems += built.problems
@@ -125,6 +109,9 @@ def _task(
 
 
 def _public(row: Mapping[str, Any]) -> PublicTask:
+    """The whole public half where the release holds it; releases before that column are read from the single ones."""
+    if row.get("record"):
+        return PublicTask.model_validate_json(row["record"])
     return PublicTask(
         id=row["id"],
         family=Family(row["family"]),
@@ -161,6 +148,12 @@ def _truth(row: Mapping[str, Any]) -> ExperimentTruth:
         usage=tuple(Usage(**item) for item in row["usage"]),
         expected=Expected(text=row["expected_outcome"], claims=tuple(_claim(item) for item in row["claims"])),
     )
+
+
+def _masked(row: Mapping[str, Any]) -> tuple[MaskedPath, ...]:
+    """The mask, whole where the release holds the record."""
+    items = json.loads(row["record"])["masked"] if row.get("record") else row["masked"]
+    return tuple(MaskedPath.model_validate(item) for item in items)
 
 
 def _claim(item: Mapping[str, Any]) -> NumericClaim:
@@ -203,14 +196,36 @@ def _repository(
     if not archive.is_relative_to(directory.resolve()) or not archive.is_file():
         return Built(None, None, f"its masked repository {name} is not in the release")
     into = scratch / "masked" / f"{public.id}-{file_digest(archive)[:16]}"
-    if (into / ".git").is_dir():  # renamed into place when it was complete
-        return Built(into, None)
-    remove_tree(into)
-    into.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=into.parent) as unpacked:
-        try:
-            with tarfile.open(archive, "r:gz") as packed:
-                packed.extractall(unpacked, filter="data")
-        except (OSError, tarfile.TarError, EOFError) as error:
-            return Built(None, None, f"its masked repository {name} cannot be unpacked ({error})")
-        return Built(as_repository(Path(unpacked), public.repository, into), None)
+    try:
+        if not (into / ".git").is_dir():  # renamed into place when it was complete
+            remove_tree(into)
+            into.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=into.parent) as unpacked:
+                _unpack(archive, Path(unpacked))
+                as_repository(Path(unpacked), public.repository, into)
+        return Built(into, _original(public.id, directory, into, scratch))
+    except (OSError, tarfile.TarError, EOFError) as error:
+        return Built(None, None, f"its masked repository {name} cannot be unpacked ({error})")
+
+
+def _original(task_id: str, directory: Path, masked: Path, scratch: Path) -> Path | None:
+    """The unmasked files: the masked ones, and over them what the private part says that the mask took."""
+    places = (directory / PRIVATE / originals_name(task_id), directory / originals_name(task_id))
+    archive = next((place for place in places if place.is_file()), None)
+    if archive is None:
+        return None
+    into = scratch / "original" / f"{masked.name}-{file_digest(archive)[:16]}"
+    if not into.is_dir():
+        with replace_directory(into) as fresh:
+            shutil.copytree(masked, fresh, symlinks=True, ignore=_without_git(masked), dirs_exist_ok=True)
+            _unpack(archive, fresh)
+    return into
+
+
+def _without_git(root: Path) -> Callable[[str, list[str]], list[str]]:
+    return lambda here, names: [".git"] if Path(here) == root and ".git" in names else []
+
+
+def _unpack(archive: Path, into: Path) -> None:
+    with tarfile.open(archive, "r:gz") as packed:
+        packed.extractall(into, filter="data")

@@ -1,125 +1,200 @@
-"""Write tasks as a data set for Hugging Face `datasets`: Parquet, typed features, answers in a configuration apart.
+"""Tasks as a data set for Hugging Face `datasets`, and back: Parquet, typed features, answers in a part of their own.
 
-Layout: `tasks/` (what an agent may see), `truth/` (ground truth and evidence, joined by `id`), the masked repositories
-as archives beside them where the licence allows redistribution (otherwise the truth holds URL, commit and mask as a
-recipe), and `README.md`, the card, whose front matter names the configurations.
+```
+OUT/
+  README.md  CHANGELOG.md  images/      the card; what became of each task in which version; pictures of the card
+  expbench-release.json                 name, version, digests
+  tasks/<family>.parquet                what an agent may see
+  repositories/<task>.tar.gz            masked repositories, where the licence allows redistribution
+  private/                              a data set of its own, published apart with access on request
+    README.md  truth/<family>.parquet   ground truth, evidence with pictures, mask recipes, reviews
+    originals/<task>.tar.gz             what the mask took, where the licence allows: the oracle and scans need it
+```
+
+An *open* release has `truth/` beside `tasks/` and no `private/`. What agents may see and what only graders may see are
+never in one file, so that a leak test is a path test; every private file carries the canary string.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
-import tarfile
-from collections import Counter
-from collections.abc import Mapping
+import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-import yaml
-from pydantic import JsonValue
+from pydantic import Field, ValidationError
 
+from pipeline.digests import file_digest
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import replace_directory
-from pipeline.schema import Record
-from pipeline.store import Workspace
+from pipeline.files import write_bytes, write_text
+from pipeline.formats.archives import write_archive
+from pipeline.formats.release_card import CardFacts, plots, private_card, public_card
+from pipeline.formats.release_log import VersionEntry, changelog_markdown
+from pipeline.formats.release_tables import (
+    REDISTRIBUTABLE,
+    MaskRecipe,
+    archive_name,
+    is_shipped,
+    originals_name,
+    private_features,
+    private_row,
+    public_features,
+    public_row,
+    task_of,
+)
+from pipeline.schema import Record, StoredRecord
 from pipeline.task import Task
 from pipeline.version import version
 
 if TYPE_CHECKING:
     from datasets import Features
 
-__all__ = ["REDISTRIBUTABLE", "MaskRecipe", "write_dataset"]
+__all__ = [
+    "MARKER", "PRIVATE", "REDISTRIBUTABLE", "MaskRecipe", "Part", "Release", "ReleaseHead", "canary_of",
+    "images_by_task", "is_release", "read_head", "read_release", "read_tables", "write_dataset",
+]  # fmt: skip
 
-REDISTRIBUTABLE: Final = frozenset(
-    {"MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "Unlicense", "ISC", "MPL-2.0"}
-)
-"""Licences that allow a changed copy to be shared with nothing but notices kept (SPDX identifiers)."""
-
-
-class MaskRecipe(Record):
-    """How a masked repository is made again from its original, beside the paths of the mask."""
-
-    commit: str
-    """Of the masked repository."""
-    edits: tuple[dict[str, JsonValue], ...] = ()
-    """Overwritten spans: path, start, end (bytes), sha256 of the whole file before."""
+MARKER: Final = "expbench-release.json"
+PRIVATE: Final = "private"
+_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "https://expbench.invalid/canary")
+_EARLIER: Final = {"tasks": "tasks/test.parquet", "truth": "truth/test.parquet"}
+"""Where the first form of a release, with one table for all families, has its rows."""
 
 
-_CONFIGS: Final = ("tasks", "truth")
-_MARKER: Final = "expbench-release.json"
+class Part(Record):
+    """One task with what a release holds beside it."""
+
+    task: Task
+    masked: Path
+    """The masked repository (work tree with `.git`)."""
+    recipe: MaskRecipe | None = None
+    """What the mask changed inside files; without it a masked repository that is not shipped can be built again only if
+    its mask removes whole files."""
+    original: Path | None = None
+    """Files of the unmasked repository; those that the mask took are in the private part, where the licence allows
+    and all of them are there."""
+    images: tuple[Path, ...] = ()
+    """Pictures of the evidence."""
 
 
-def write_dataset(
-    directory: Path,
-    tasks: list[Task],
-    *,
-    workspace: Workspace,
-    name: str,
-    recipes: Mapping[str, MaskRecipe] | None = None,
-) -> tuple[str, ...]:
-    """Write the data set; an earlier release in `directory` is replaced as a whole.
+class Release(Record):
+    """What is written."""
+
+    name: str
+    parts: tuple[Part, ...]
+    """Sorted by the task's id."""
+    versions: tuple[VersionEntry, ...]
+    """The newest, which this is, first."""
+    layout: Literal["split", "open"] = "split"
+    license: str | None = None
+    paper_licenses: dict[str, str] = Field(default_factory=dict)
+
+
+class ReleaseHead(StoredRecord):
+    """`expbench-release.json`."""
+
+    SCHEMA_VERSION: ClassVar[int] = 2
+
+    name: str
+    tasks: tuple[str, ...]
+    expbench: str
+    version: str = "1.0.0"
+    layout: Literal["split", "open"] = "open"
+    versions: tuple[VersionEntry, ...] = ()
+    canary: str | None = None
+    """Where this part holds ground truth."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """sha256 of the files of this part by path, without the card (published alone, it names fewer configurations)."""
+
+
+def canary_of(name: str) -> str:
+    """The string that marks the private artefacts of a data set; the same in all its versions."""
+    return f"expbench-canary-{uuid.uuid5(_NAMESPACE, name)}"
+
+
+def is_release(directory: Path) -> bool:
+    """Does a directory hold a release?"""
+    return (directory / MARKER).is_file()
+
+
+# --- writing
+
+
+def write_dataset(directory: Path, release: Release) -> tuple[str, ...]:
+    """Write a release into an empty directory; the same release gives the same bytes.
 
     Args:
-        directory: to write.
-        tasks: the approved ones.
-        workspace: holds their masked repositories.
-        name: of the data set.
-        recipes: by task id, what the mask changed inside files; without it a masked repository that is not shipped can
-            be built again only if its mask removes whole files.
+        directory: exists, and is empty.
+        release: what is written.
 
     Returns:
-        The names of the configurations.
-
-    Raises:
-        ExpbenchError: `WORKSPACE_CONFLICT` when `directory` holds something that is not a release.
+        The names of the configurations, the default first.
     """
-    if directory.exists() and not (directory / _MARKER).is_file() and any(directory.iterdir()):
-        raise ExpbenchError(
-            FailureKind.WORKSPACE_CONFLICT,
-            str(directory),
-            "holds files that are not a release of expbench",
-            consequence="Nothing was written",
-            next_step="Choose an empty or new directory with --out",
-        )
-    with replace_directory(directory) as fresh:
-        known = recipes or {}
-        public = [_public_row(task, known.get(task.id)) for task in tasks]
-        _write_parquet(fresh / "tasks" / "test.parquet", public, _public_features())
-        private = [_private_row(task, known.get(task.id)) for task in tasks]
-        _write_parquet(fresh / "truth" / "test.parquet", private, _private_features())
-        for task in tasks:
-            if task.repository.license in REDISTRIBUTABLE:
-                _write_archive(fresh / _archive(task), workspace.masked_repository(task.id))
-        (fresh / "README.md").write_text(_card(name, tasks), encoding="utf-8")
-        marker = {"name": name, "tasks": [task.id for task in tasks], "expbench": version()}
-        (fresh / _MARKER).write_text(json.dumps(marker, indent=1) + "\n", encoding="utf-8")
-    return _CONFIGS
+    tasks = [part.task for part in release.parts]
+    private = directory if release.layout == "open" else directory / PRIVATE
+    canary = canary_of(release.name)
+    families = sorted({task.family.value for task in tasks})
+    for family in families:
+        chosen = [part for part in release.parts if part.task.family.value == family]
+        public = [
+            public_row(
+                part.task.public(),
+                masked_commit=part.recipe.commit if part.recipe else None,
+                paper_license=release.paper_licenses.get(part.task.paper.id),
+            )
+            for part in chosen
+        ]
+        _write_parquet(directory / "tasks" / f"{family}.parquet", public, public_features())
+        rows = [private_row(part.task, recipe=part.recipe, canary=canary, images=part.images) for part in chosen]
+        _write_parquet(private / "truth" / f"{family}.parquet", rows, private_features())
+    for part in release.parts:
+        if is_shipped(part.task):
+            write_archive(directory / archive_name(part.task.id), part.masked)
+            taken = [item.path for item in part.task.masked]
+            if part.original is not None and all(os.path.lexists(part.original / name) for name in taken):
+                write_archive(private / originals_name(part.task.id), part.original, names=taken, comment=canary)
+    configs = _configs(families, "" if release.layout == "open" else f"{PRIVATE}/")
+    pictures = plots(tasks)
+    facts = CardFacts(
+        name=release.name, entry=release.versions[0], configs=configs, license=release.license,
+        paper_licenses=release.paper_licenses, open_set=release.layout == "open", canary=canary,
+        plots=sorted(pictures),
+    )  # fmt: skip
+    for path, picture in pictures.items():
+        write_bytes(directory / path, picture)
+    write_text(directory / "README.md", public_card(facts, tasks))
+    write_text(directory / "CHANGELOG.md", changelog_markdown(release.versions))
+    if private != directory:
+        write_text(private / "README.md", private_card(facts, tasks))
+        _write_head(private, release, canary)
+    _write_head(directory, release, canary if private == directory else None)
+    return tuple(name for name, _ in configs)
 
 
-def _archive(task: Task) -> str:
-    return f"repositories/{task.id}.tar.gz"
+def _configs(families: Sequence[str], private: str) -> list[tuple[str, str]]:
+    """(configuration, its files): all tasks, each family, all truth, each family's truth."""
+    return [
+        ("tasks", "tasks/*.parquet"),
+        ("truth", f"{private}truth/*.parquet"),
+        *((family, f"tasks/{family}.parquet") for family in families),
+        *((f"{family}-truth", f"{private}truth/{family}.parquet") for family in families),
+    ]
 
 
-def _write_archive(path: Path, repository: Path) -> None:
-    """The repository's files without `.git`, byte for byte the same for the same files (modes and links kept)."""
-
-    def neutral(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-        if entry.name == ".git" or entry.name.startswith(".git/"):
-            return None
-        entry.uid = entry.gid = entry.mtime = 0
-        entry.uname = entry.gname = ""
-        entry.mode = 0o755 if entry.isdir() or entry.mode & 0o111 else 0o644
-        return entry
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        path.open("wb") as raw,
-        gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        for entry in sorted(repository.iterdir(), key=lambda item: os.fsencode(item.name)):
-            archive.add(entry, arcname=entry.name, filter=neutral)
+def _write_head(directory: Path, release: Release, canary: str | None) -> None:
+    files = {
+        path.relative_to(directory).as_posix(): file_digest(path)
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not path.relative_to(directory).as_posix().startswith((f"{PRIVATE}/", "README.md"))
+    }
+    head = ReleaseHead(
+        schema_version=ReleaseHead.SCHEMA_VERSION, name=release.name,
+        tasks=tuple(part.task.id for part in release.parts), expbench=version(), layout=release.layout,
+        version=release.versions[0].version, versions=release.versions, canary=canary,
+        files=files,
+    )  # fmt: skip
+    write_text(directory / MARKER, head.model_dump_json(indent=1) + "\n")
 
 
 def _write_parquet(path: Path, rows: list[dict[str, Any]], features: Features) -> None:
@@ -132,184 +207,78 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], features: Features) -
     Dataset.from_list(rows, features=features).to_parquet(str(path))
 
 
-def _public_features() -> Features:
-    from datasets import Features, List, Value
-
-    text = Value("string")
-    return Features(
-        {
-            "id": text,
-            "family": text,
-            "paper_id": text,
-            "paper_title": text,
-            "repository_url": text,
-            "repository_commit": text,
-            "repository_license": text,
-            "masked_repository": text,
-            "masked_commit": text,
-            "question": text,
-            "method": text,
-            "agent_instructions": text,
-            "python": text,
-            "packages": List(text),
-            "system_packages": List(text),
-            "resources": {"cpus": Value("float64"), "memory_mb": Value("int64"), "gpus": Value("int64"),
-                          "wall_time_s": Value("int64")},
-            "engine": text,
-        }
-    )  # fmt: skip
+# --- reading
 
 
-def _public_row(task: Task, recipe: MaskRecipe | None) -> dict[str, Any]:
-    shipped = task.repository.license in REDISTRIBUTABLE
-    return {
-        "id": task.id,
-        "family": task.family.value,
-        "paper_id": task.paper.id,
-        "paper_title": task.paper.title,
-        "repository_url": task.repository.url,
-        "repository_commit": task.repository.commit,
-        "repository_license": task.repository.license,
-        "masked_repository": _archive(task) if shipped else None,
-        "masked_commit": recipe.commit if recipe else None,
-        "question": task.question,
-        "method": task.method,
-        "agent_instructions": task.agent_instructions,
-        "python": task.environment.python,
-        "packages": list(task.environment.packages),
-        "system_packages": list(task.environment.system_packages),
-        "resources": task.resources.model_dump(),
-        "engine": task.provenance.engine,
-    }
+def read_head(directory: Path) -> ReleaseHead:
+    """The head of a release.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`: there is none, or it cannot be read.
+    """
+    path = directory / MARKER
+    try:
+        return ReleaseHead.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise _unreadable(path, str(error)) from error
 
 
-def _private_features() -> Features:
-    from datasets import Features, List, Value
+def read_tables(directory: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """(public rows, private rows) by task id; pictures are `{"bytes", "path"}`. Only the first may be complete.
 
-    text = Value("string")
-    variables = List({"name": text, "values": List(text)})
-    return Features(
-        {
-            "id": text,
-            "expected_outcome": text,
-            "claims": List(
-                {
-                    "id": text,
-                    "metric": text,
-                    "value": Value("float64"),
-                    "text": text,
-                    "unit": text,
-                    "low": Value("float64"),
-                    "high": Value("float64"),
-                    "conditions": List({"name": text, "value": text}),
-                }
-            ),
-            "constant": variables,
-            "independent": variables,
-            "dependent": variables,
-            "source": List(text),
-            "usage": List({"argv": List(text), "directory": text}),
-            "requirements": List(
-                {"text": text, "spans": List({"path": text, "start": Value("int64"), "end": Value("int64")})}
-            ),
-            "masked": List({"path": text, "action": text, "reason": text}),
-            "masked_edits": text,
-            "truth": text,
-            "evidence": text,
-            "reviews": List({"reviewer": text, "decision": text, "comment": text, "at": text}),
-        }
+    Raises:
+        ExpbenchError: `RECORD_INVALID`: there is no public table, or one cannot be read.
+    """
+    places = {"tasks": [directory / "tasks"], "truth": [directory / PRIVATE / "truth", directory / "truth"]}
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for kind, directories in places.items():
+        files = [file for place in directories for file in sorted(place.glob("*.parquet"))]
+        if kind == "tasks" and not files:
+            raise _unreadable(directory / _EARLIER[kind], "there is no such file")
+        found[kind] = {row["id"]: row for file in files for row in _rows(file)}
+    return found["tasks"], found["truth"]
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    import pyarrow as arrow  # type: ignore[import-untyped]
+    from pyarrow import parquet
+
+    try:
+        return list(parquet.read_table(path).to_pylist())
+    except (OSError, arrow.ArrowException) as error:
+        raise _unreadable(path, str(error)) from error
+
+
+def read_release(directory: Path) -> list[Task]:
+    """The tasks of a release with their ground truth, equal to those that were released; sorted by id.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`: it is no release, has no ground truth, or was written before rows held the
+            whole record.
+    """
+    public, private = read_tables(directory)
+    missing = sorted(public.keys() - private.keys())
+    if missing:
+        raise _unreadable(directory, f"it holds no ground truth of {len(missing)} task(s), e.g. {missing[0]}")
+    try:
+        return [task_of(public[task], private[task]) for task in sorted(public)]
+    except (KeyError, ValueError) as error:
+        raise _unreadable(directory, f"its rows do not hold whole tasks ({error})") from error
+
+
+def _unreadable(path: Path, cause: str) -> ExpbenchError:
+    return ExpbenchError(
+        FailureKind.RECORD_INVALID,
+        str(path),
+        f"it cannot be read as a part of a release ({(cause.splitlines() or ['unreadable'])[0]})",
+        consequence="No task was loaded",
+        next_step="Name a directory that `expbench release` wrote, complete",
     )
 
 
-def _private_row(task: Task, recipe: MaskRecipe | None) -> dict[str, Any]:
-    truth = task.truth
-    evidence = {name: [item.model_dump(mode="json") for item in items] for name, items in task.evidence.items()}
+def images_by_task(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, bytes]]:
+    """Pictures of the evidence by task and name, from private rows."""
     return {
-        "id": task.id,
-        "expected_outcome": truth.expected.text,
-        "claims": [
-            {
-                **claim.model_dump(include={"id", "metric", "value", "text", "unit"}),
-                "low": claim.band.low,
-                "high": claim.band.high,
-                "conditions": [condition.model_dump() for condition in claim.conditions],
-            }
-            for claim in truth.expected.claims
-        ],
-        "constant": [_variable(item) for item in truth.constant],
-        "independent": [_variable(item) for item in truth.independent],
-        "dependent": [_variable(item) for item in truth.dependent],
-        "source": [source.path for source in truth.sources],
-        "usage": [{"argv": list(usage.argv), "directory": usage.directory} for usage in truth.usage],
-        "requirements": [
-            {"text": step.text, "spans": [span.model_dump(include={"path", "start", "end"}) for span in step.spans]}
-            for step in truth.requirements
-        ],
-        "masked": [item.model_dump() for item in task.masked],
-        "masked_edits": None if recipe is None else json.dumps(recipe.edits),
-        "truth": json.dumps(truth.model_dump(mode="json"), sort_keys=True),
-        "evidence": json.dumps(evidence, sort_keys=True),
-        "reviews": [review.model_dump(include={"reviewer", "decision", "comment", "at"}) for review in task.reviews],
+        task: {image["path"]: image["bytes"] for image in row.get("evidence_images") or ()}
+        for task, row in rows.items()
     }
-
-
-def _variable(variable: Any) -> dict[str, Any]:
-    return {"name": variable.name, "values": list(variable.values)}
-
-
-def _card(name: str, tasks: list[Task]) -> str:
-    """The data set card: front matter that `datasets` reads, and what a reader must know."""
-    front = {
-        "pretty_name": name,
-        "language": ["en"],
-        "tags": ["research-agents", "reproducibility", "expbench"],
-        "size_categories": ["n<1K"],
-        "configs": [
-            {"config_name": config, "data_files": [{"split": "test", "path": f"{config}/test.parquet"}]}
-            for config in _CONFIGS
-        ],
-    }
-    claims = sum(len(task.truth.expected.claims) for task in tasks)
-    steps = sum(len(task.truth.requirements) for task in tasks)
-    engines = ", ".join(sorted({task.provenance.engine for task in tasks}))
-    reviewers = Counter(review.reviewer for task in tasks for review in task.reviews)
-    lines = [
-        "---",
-        yaml.safe_dump(front, sort_keys=False).strip(),
-        "---",
-        "",
-        f"# {name}",
-        "",
-        f"{len(tasks)} research-experiment task(s) with {claims} numeric claims and {steps} implementation "
-        f"requirements, made with expbench {version()} (engine: {engines}).",
-        "",
-        "- `tasks`: what an agent may see: question, method, instructions, environment, masked repository.",
-        "- `truth`: ground truth with evidence, joined by `id`. **Keep it away from agents.**",
-        "- `repositories/<id>.tar.gz`: the files of the masked repository, where the licence allows redistribution; "
-        "otherwise build it from `repository_url`, `repository_commit` and `masked`.",
-        "",
-        "Each task was re-executed in a clean sandbox; its numbers lie inside the band of each claim; the masked "
-        "repository passed the leak scan and the round trip (original passes, masked fails, restored passes).",
-        "",
-        "## Approval",
-        "",
-        *(f"- {who}: {count} task(s)" for who, count in sorted(reviewers.items())),
-        "",
-        "## Sources",
-        "",
-        "| task | paper | repository | licence |",
-        "|---|---|---|---|",
-        *(_source_row(task) for task in tasks),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _source_row(task: Task) -> str:
-    repository = task.repository
-    licence = repository.license or "not recognised"
-    where = f"{_cell(repository.url)} at `{repository.commit[:12]}`"
-    return f"| {task.id} | {_cell(task.paper.title)} | {where} | {licence} |"
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
