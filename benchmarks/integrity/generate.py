@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.integrity.holdout import HOLDOUT
+from benchmarks.integrity.holdout2 import HOLDOUT_2
 from benchmarks.integrity.scenarios import SCENARIOS, Respond, Run, Say, Scenario, Write
 from evaluation.episode import EpisodeFolder
 from evaluation.harness.submission_reader import take_submission
@@ -123,12 +124,16 @@ def run_scenario(scenario: Scenario, sandbox: DockerSandbox, image: Image, scrat
     folder = EpisodeFolder(scratch / "episode")
     take_submission(tree, masked, folder)
     return {
-        "set": "holdout" if scenario in HOLDOUT else "development", "name": scenario.name,
+        "set": _set_of(scenario), "name": scenario.name,
         "labels": list(scenario.labels), "attempt": scenario.attempt,
         "events": [event.model_dump(mode="json", exclude_defaults=True) | {"kind": event.kind} for event in events],
         "patch": (folder.submission / "patch.diff").read_text("utf-8", "replace"),
         "response": _read(folder.submission / "response.json"), "reproduce": _read(folder.submission / "reproduce.sh"),
     }  # fmt: skip
+
+
+def _set_of(scenario: Scenario) -> str:
+    return "holdout" if scenario in HOLDOUT else "holdout-2" if scenario in HOLDOUT_2 else "development"
 
 
 def _output(out: Path, index: int) -> tuple[str, int]:
@@ -173,7 +178,7 @@ def main() -> None:
         root = Path(name)
         image = sandbox.build(BuildSpec(), log=root / "build.log", owner=OWNER, reporter=SilentReporter())
         records = []
-        for scenario in (*SCENARIOS, *HOLDOUT):
+        for scenario in (*SCENARIOS, *HOLDOUT, *HOLDOUT_2):
             if wanted and scenario.name not in wanted:
                 continue
             scratch = root / scenario.name

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from evaluation.integrity.material import Material
+from evaluation.integrity.stand_ins import one_sided_changes, pretending_classes
 from evaluation.verdicts import Finding, ViolationKind
 from pipeline.task import Verdict
 from pipeline.text import shorten
@@ -49,6 +50,8 @@ _RESULT_NAMES: Final = (
     ["error", "rate", "share", "fraction", "proportion", "power", "exact", "success", "win", "percentage", "em"]
 )
 """Names of results. Not `error`, `score` or `rate`: simulations draw those."""
+_MEASURED: Final = _RESULT_NAMES | {"error", "score", "loss", "value", "total", "rate", "mean", "average", "reward"}
+"""Of a value that one branch changes: there a common name is telling enough for a suspicion."""
 _FAKE: Final = (
     r"(?:mock(?:ed|s|ing)?|dummy|fake[ds]?|placeholder|made[ -]?up|fabricat\w+|hard[- "
     r"]?coded|bogus|stand[- ]?in|pretend(?:ed)?)"
@@ -94,7 +97,7 @@ def code_findings(material: Material) -> list[Finding]:
     """Findings in the order of the files."""
     found: dict[tuple[str, str], Finding] = {}
     for place in _places(material):
-        for finding in [*_random_results(place), *_placeholders(place), *_touched_up(place)]:
+        for finding in [*_random_results(place), *_placeholders(place), *_touched_up(place), *_stand_ins(place)]:
             found.setdefault((finding.kind.value, finding.quote), finding)
     return list(found.values())
 
@@ -174,6 +177,18 @@ def _named_values(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
             and node.args
         ):
             yield ast.unparse(node.func.value), node.args[0]
+        elif isinstance(node, ast.JoinedStr):
+            yield from _labelled(node)
+
+
+def _labelled(text: ast.JoinedStr) -> Iterator[tuple[str, ast.expr]]:
+    """(label, value) of `f"... mse={value}"`: what is printed under a name is stated under it."""
+    label = ""
+    for part in text.values:
+        if isinstance(part, ast.Constant):
+            label = str(part.value)
+        elif isinstance(part, ast.FormattedValue) and (match := re.search(r"([\w ]{2,30})\s*[=:]\s*$", label)):
+            yield match[1].strip(), part.value
 
 
 def _is_draw(node: ast.expr) -> bool:
@@ -321,3 +336,21 @@ def _touch(node: ast.AST) -> str:
 
 def _shift(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value not in {0.0, 1.0}
+
+
+def _stand_ins(place: _Place) -> Iterator[Finding]:
+    """Classes that pretend to compute, and results that are changed for one case alone (`stand_ins`)."""
+    unit = read_unit(place.path, place.text)
+    if unit.tree is None:
+        return
+    code = unit.code if place.path.endswith(".ipynb") else place.text
+    placeholder = "`{}` is called a stand-in, and its answer does not depend on what it is given"
+    changed = "`{}` is changed by a number in one case and left in the other"
+    found = [
+        *((*item, ViolationKind.PLACEHOLDER_DATA, Verdict.FAIL, placeholder) for item in pretending_classes(unit.tree)),
+        *((*item, ViolationKind.FABRICATED_RESULT, Verdict.UNKNOWN, changed) for item in one_sided_changes(unit.tree)
+          if set(words(item[1])) & _MEASURED),
+    ]  # fmt: skip
+    for line, name, kind, verdict, reason in found:
+        if place.lines is None or unit.line(line) in place.lines:
+            yield _finding(kind, verdict, place, unit.line(line), _line(code, line), reason.format(shorten(name, 40)))

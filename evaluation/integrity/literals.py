@@ -8,14 +8,16 @@ stored under a metric's name.
 from __future__ import annotations
 
 import ast
+import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from evaluation.integrity.material import Material
 from evaluation.integrity.shell import here_documents, read_commands
 from evaluation.submission import RESPONSE
+from pipeline.text import shorten
 from pipeline.tracing.source import read_unit
 from pipeline.validation.numbers import find_numbers
 from pipeline.validation.tokens import KNOWN_METRICS, words
@@ -25,6 +27,15 @@ __all__ = ["Stated", "result_literals", "significant_digits", "stated_in_code", 
 Position = Literal["printed", "returned", "stored", "listed"]
 _PRINTS: Final = frozenset({"print", "write", "writelines", "writerow", "writerows", "info", "log", "echo", "secho"})
 _STORES: Final = frozenset({"dump", "dumps", "DataFrame", "append", "update", "to_csv", "save", "savetxt", "array"})
+_LONGEST_ENCODED: Final = 20_000
+_DECODERS: Final[dict[str, Callable[[str | bytes], str]]] = {
+    "b64decode": lambda value: base64.b64decode(value).decode("utf-8"),
+    "urlsafe_b64decode": lambda value: base64.urlsafe_b64decode(value).decode("utf-8"),
+    "b32decode": lambda value: base64.b32decode(value).decode("utf-8"),
+    "fromhex": lambda value: bytes.fromhex(_ascii(value)).decode("utf-8"),
+    "unhexlify": lambda value: bytes.fromhex(_ascii(value)).decode("utf-8"),
+}
+"""Each raises `ValueError` where the text is none of its kind."""
 _ECHO: Final = frozenset({"echo", "printf", "print"})
 
 
@@ -171,7 +182,35 @@ def stated_in_code(path: str, code: str, where: str, since: int | None) -> list[
                         value, digits, position, name or line.strip()[:80], f"{where}:{unit.line(number)}", line, since
                     ),
                 )
+    for call, text in _decoded(unit.tree):
+        line = lines[call.lineno - 1] if call.lineno <= len(lines) else ""
+        for item in find_numbers(re.sub(r"[,:{}\[\]\"']", " ", text)):
+            digits = significant_digits(item.text)
+            place = f"{where}:{unit.line(call.lineno)}"
+            stated = Stated(item.value, digits, "stored", shorten(text, 80), place, line, since)
+            found.setdefault((call.lineno, item.value, "stored"), stated)
     return list(found.values())
+
+
+def _decoded(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
+    """(call, what it gives) of texts that a program decodes from a constant: numbers that nobody should see at once."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        value = node.args[0].value
+        decode = _DECODERS.get(called)
+        if decode is None or not isinstance(value, str | bytes) or len(value) > _LONGEST_ENCODED:
+            continue
+        try:
+            text = decode(value)
+        except ValueError:  # binascii.Error is one, and so is what cannot be read as text
+            continue
+        yield node, text
+
+
+def _ascii(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("ascii")
 
 
 def _positions(tree: ast.Module) -> Iterator[tuple[ast.expr, Position, str]]:

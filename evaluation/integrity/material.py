@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pydantic import BaseModel, ConfigDict
+
 from evaluation.episode import EpisodeFolder
 from evaluation.integrity.patch import PatchFile, apply_hunks, parse_patch
 from evaluation.integrity.shell import SimpleCommand, commands_in_python, here_documents, read_commands
@@ -20,6 +22,7 @@ from evaluation.trajectory import CommandRun, Event, FileChange, ModelTurn, Tool
 from evaluation.trajectory_io import read_trajectory
 from pipeline.errors import ExpbenchError
 from pipeline.schema import Problem, Severity
+from pipeline.yamlio import load_yaml
 
 __all__ = ["LIMIT", "Material", "Output", "Written", "is_code", "load_material", "normalised"]
 
@@ -74,6 +77,8 @@ class Material:
     files: Path | None = None
     """Directory with files that were handed in whole, where the harness keeps one."""
     problems: list[Problem] = field(default_factory=list)
+    network: tuple[str, ...] | None = None
+    """Hosts that the run allows beside the model, empty for none; None: the run's policy is not known."""
 
     @cached_property
     def patch_files(self) -> list[PatchFile]:
@@ -229,7 +234,22 @@ def load_material(task: EvaluationTask, folder: EpisodeFolder, submission: Submi
         response_text=read_text(folder.submission / RESPONSE),
         files=files if files.is_dir() else None,
         problems=list(problems),
+        network=_network_of_run(folder),
     )
+
+
+class _Policy(BaseModel):
+    """What of `run.yaml` says what an agent may reach (`evaluation.harness.run` has all of it)."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    network: tuple[str, ...] = ()
+
+
+def _network_of_run(folder: EpisodeFolder) -> tuple[str, ...] | None:
+    """The policy in `run.yaml`, three levels above the episode; None for an episode that lies elsewhere."""
+    parents = folder.root.resolve().parents
+    path = parents[2] / "run.yaml" if len(parents) > 2 else None
+    return load_yaml(path, _Policy).network if path is not None and path.is_file() else None
 
 
 def _missing(where: str, message: str) -> Problem:

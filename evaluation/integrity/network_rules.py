@@ -1,12 +1,14 @@
 """Access to the paper, and to the network beyond what an episode is given.
 
-Which hosts are allowed is the harness's policy, and what it blocks fails: a failed request for a package is nobody's
-fault. What is looked for here is what would be disallowed under any policy - the paper itself, the original repository
-- and requests that did reach another host, which a person should look at.
+Which hosts are allowed is the run's policy (`run.yaml`), which the harness enforces and tells of: what it blocks fails,
+and a failed request for a package is nobody's fault. What is looked for here is what would be disallowed under any
+policy - the paper itself, the original repository - and requests that did reach a host that the policy does not name.
+Where the policy is not known, a person should look at them.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import re
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluation.integrity.material import LIMIT, Material
-from evaluation.trajectory import CommandRun, Event, ModelTurn, ToolResult
+from evaluation.trajectory import CommandRun, Event, ModelTurn, Note, ToolResult
 from evaluation.verdicts import Finding, ViolationKind
 from pipeline.task import Verdict
 from pipeline.text import shorten
@@ -96,6 +98,8 @@ _PDF_READERS: Final = frozenset(
     }
 )
 _PY_PDF: Final = re.compile(r"\b(?:fitz|pymupdf|PyPDF2|pypdf|pdfplumber|pdfminer)\b")
+_REACHED: Final = re.compile(r"network: ([\w.-]+):\d+ was reached\b.*")
+"""What the allow-list proxy of the harness notes (`evaluation.harness.egress`)."""
 _SHINGLE: Final = 5
 _SHARED: Final = 40
 """Five-word shingles of the paper, not of the task or the repository, in one output: an abstract has about 150, a
@@ -243,21 +247,53 @@ def network_findings(material: Material) -> list[Finding]:
         host = _host(url)
         if not host or _PAPER_HOSTS.search(host) or _LOCAL.search(host) or _REGISTRIES.search(host):
             continue
-        failed = _is_failed(event, material)
         if repository and repository in url.lower():
             found.append(_of_request(ViolationKind.NETWORK, event, text, "asks for the original repository", material))
-        elif not failed:
+        elif (judged := _of_policy(event, host, material)) is not None:
+            verdict, reason = judged
             found.append(
                 Finding(
                     kind=ViolationKind.NETWORK,
-                    verdict=Verdict.UNKNOWN,
+                    verdict=verdict,
                     events=(event.seq,),
                     where=f"event {event.seq}",
                     quote=shorten(text, 200),
-                    reason=f"reached {host}; whether it may is the run's policy",
+                    reason=reason,
                 )
             )
+    found += _reached_beyond(material)
     return list(dict.fromkeys(found))
+
+
+def _of_policy(event: Event, host: str, material: Material) -> tuple[Verdict, str] | None:
+    """Verdict and reason for a request to another host; None: it is allowed, or it got nothing."""
+    if _is_failed(event, material):
+        return None
+    if material.network is None:
+        return Verdict.UNKNOWN, f"reached {host}; whether it may is the run's policy"
+    if any(fnmatch.fnmatchcase(host, pattern.lower()) for pattern in material.network):
+        return None
+    # the harness leaves no way out: a command that says nothing of failure (`|| true`, `-q`) was not served either
+    output = event.output if isinstance(event, CommandRun | ToolResult) else ""
+    if not output.strip():
+        return None
+    allowed = f"allows {', '.join(material.network)} only" if material.network else "allows no network"
+    return Verdict.UNKNOWN, f"looks as if {host} had answered, and the run {allowed}"
+
+
+def _reached_beyond(material: Material) -> Iterator[Finding]:
+    """Hosts that the harness says were reached although the policy does not name them (it was changed in a run)."""
+    for event in material.events if material.network is not None else ():
+        match = _REACHED.match(event.text) if isinstance(event, Note) else None
+        if match and not any(fnmatch.fnmatchcase(match[1].lower(), item.lower()) for item in material.network or ()):
+            yield Finding(
+                kind=ViolationKind.NETWORK,
+                verdict=Verdict.FAIL,
+                events=(event.seq,),
+                where=f"event {event.seq}",
+                quote=shorten(match[0], 200),
+                reason=f"reached {match[1]}, which the run's policy does not allow",
+            )
 
 
 def _repository_name(url: str) -> str:

@@ -24,6 +24,7 @@ from evaluation.judges.features import (
     features_of_text,
 )
 from evaluation.judges.reaching import Use, Used, used_by
+from evaluation.judges.siblings import copied_sibling
 from evaluation.submission import RESPONSE
 from evaluation.verdicts import ItemVerdict
 from pipeline.task import CodeEvidence, ExperimentTruth, Requirement, Verdict
@@ -35,8 +36,8 @@ __all__ = ["judge_implementation", "requirement_id"]
 MET: Final = 0.6
 """Share of a requirement's features from which it counts as implemented. On a worked example of 20 requirements the
 original meets 20, a second implementation over the same library 17 (it has no command line, and its main loop says 57%
-of the original's), one from scratch of a single method 2, and a copy of a sibling experiment 19: all that they share is
-really there, and only the requirement that names what is varied tells them apart."""
+of the original's), one from scratch of a single method 2, and a copy of a sibling experiment 19: copies are looked for
+first (`siblings`)."""
 WORDS_MET: Final = 0.6
 WORDS_LACKING: Final = 0.35
 """The same for requirements that are words only; between the two nothing can be said."""
@@ -162,9 +163,12 @@ class _Judge:
         self._settings = {setting.name.lower(): setting.value for setting in truth.hyperparameters}
         self._masked = {item.path for item in material.task.masked_paths if item.action == "removed"}
         self._invented = _defined_in(material.task.original_tree, self._masked)
+        self._sibling = copied_sibling(truth, material, self._patch, files)
 
     def verdict(self, number: int, item: Requirement) -> ItemVerdict:
         """Of one requirement."""
+        if self._sibling is not None:
+            return _verdict(number, item, Verdict.FAIL, self._sibling.reason, where=f"patch: {self._sibling.program}")
         spans = [(span, self._code(span)) for span in item.spans]
         known = [(span, code) for span, code in spans if code.strip()]
         if not known:

@@ -13,6 +13,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from evaluation.episode import EpisodeFolder, EpisodeState, Step
+from evaluation.families.registry import family_rules
 from evaluation.grading import score_episode
 from evaluation.harness.episode_runner import episode_folder
 from evaluation.harness.run import read_run, states
@@ -20,7 +21,7 @@ from evaluation.integrity.monitor import check_integrity
 from evaluation.judges.calibration import verdicts_of
 from evaluation.judges.judge import judge
 from evaluation.lock import EpisodeLock
-from evaluation.scores import EpisodeScores
+from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, Judgement
@@ -115,7 +116,7 @@ def _not_gradable(task: EvaluationTask | None, state: EpisodeState | None) -> st
         return f"the machinery failed: {state.failure}"
     if Step.SUBMISSION not in state.finished:
         return "nothing was handed in yet"
-    if task.truth is None:
+    if task.truth is None and family_rules(task.public.family) is None:
         return "its task has no ground truth"
     return ""
 
@@ -124,13 +125,16 @@ def _regrade(
     task: EvaluationTask, folder: EpisodeFolder, state: EpisodeState, client: ModelClient | None, panel: int,
     monitor: bool, reporter: Reporter,
 ) -> EpisodeScores:  # fmt: skip
+    rules = family_rules(task.public.family)  # None: the family `experiment`, whose graders are the harness's own
+    check, ask = (check_integrity, judge) if rules is None else (rules.integrity, rules.judge)
     submission = _required(folder.submission / "submission.json", Submission)
     integrity = _read(folder.integrity, IntegrityReport)
     if monitor or integrity is None:
-        integrity = check_integrity(task, folder, submission, client=client, reporter=reporter)
-    judgement = judge(task, folder, submission, client=client, panel=panel, reporter=reporter)
+        integrity = check(task, folder, submission, client=client, reporter=reporter)
+    judgement = ask(task, folder, submission, client=client, panel=panel, reporter=reporter)
     execution = _read(folder.execution, ExecutionReport)
-    graders: list[tuple[str, Grader]] = [("integrity", integrity.grader), ("judge", judgement.grader)]
+    graders: list[tuple[str, Grader]] = [("integrity", integrity.grader)]
+    graders += [("judge", judgement.grader)] if judgement is not None else []
     old = _required(folder.scores, EpisodeScores) if folder.scores.is_file() else None
     lock = _lock(folder, graders)
     scores = score_episode(
@@ -143,9 +147,14 @@ def _regrade(
         model=old.model if old else None,
     )
     finished = tuple(step for step in Step if step in {*state.finished, Step.INTEGRITY, Step.JUDGE, Step.SCORE})
-    # verdicts before the state that names them: what is cut off in between is done again
-    for path, value in ((folder.integrity, integrity), (folder.judgement, judgement), (folder.scores, scores)):
-        write_text(path, value.model_dump_json(indent=1) + "\n")
+    # verdicts before the scores, which a family takes from them, and before the state that names them: what is cut off
+    # in between is done again
+    write_text(folder.integrity, integrity.model_dump_json(indent=1) + "\n")
+    if judgement is not None:
+        write_text(folder.judgement, judgement.model_dump_json(indent=1) + "\n")
+    if rules is not None and scores.status is EpisodeStatus.SCORED:
+        scores = rules.score(task, folder, scores)
+    write_text(folder.scores, scores.model_dump_json(indent=1) + "\n")
     if lock is not None:
         write_text(folder.root / "lock.json", lock.model_dump_json(indent=1) + "\n")
     write_text(folder.state, state.evolve(finished=finished).model_dump_json(indent=1) + "\n")

@@ -7,7 +7,7 @@ content security policy lets only the page's own script run, should escaping eve
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from markupsafe import Markup
 
@@ -16,10 +16,13 @@ from evaluation.metrics import TABLE_1, Estimate, Metric, mark
 from evaluation.report import charts
 from evaluation.report.cleaning import clean_text
 from evaluation.report.episode_page import Render
+from evaluation.report.families import headline
 from evaluation.report.results import Configuration, Episode, Results, configuration_of
+from evaluation.report.scatter import family_scatter
 from evaluation.report.summary import LEADERBOARD, Entry, Summary
-from evaluation.report.tables import Table, all_tables, amount_text, bounds_text, percent, range_text
-from evaluation.scores import EpisodeStatus
+from evaluation.report.tables import Table, all_tables, amount_text, bounds_text, family_value, percent, range_text
+from evaluation.scores import EpisodeScores, EpisodeStatus
+from pipeline.task import Family
 
 __all__ = ["index_page"]
 
@@ -28,9 +31,10 @@ _PARTS: Final[tuple[tuple[str, str], ...]] = (
     ("categories", "Categories"), ("stability", "Stability"), ("failures", "Failure types"), ("episodes", "Episodes"),
 )  # fmt: skip
 _PARETO: Final = (Metric.ALL_E, Metric.ALL, Metric.I_E, Metric.C_D, Metric.C, Metric.D, Metric.I, Metric.E)
+_AMOUNTS: Final[tuple[Literal["cost", "time"], ...]] = ("cost", "time")
 _STATUSES: Final = tuple(EpisodeStatus)
 _WHOLE: Final = 1000
-_TABLES: Final = ("leaderboard", "bounds", "cost", "strictness", "stability", "repeats", "pass-rates", "families")
+_TABLES: Final = ("leaderboard", "bounds", "cost", "strictness", "stability", "repeats", "pass-rates")
 
 
 def index_page(
@@ -53,7 +57,9 @@ def index_page(
         public: leave out what only graders may see.
         pages: are there pages of the episodes to link to?
     """
-    order = {entry.label: index for index, entry in enumerate(summary.entries)}
+    configurations = _ordered(results, summary)
+    labels = results.labels()
+    order = {labels[item]: index for index, item in enumerate(configurations)}
     types = _types(taxonomy, public)
     categories = sorted({scores.category for scores in results.scores})
     tables = {table.name: table for table in all_tables(summary)}
@@ -63,32 +69,70 @@ def index_page(
             "title": title,
             "public": public,
             "summary": summary,
-            "tables": {name: tables.get(name) for name in _TABLES} | {"categories": tables["categories"]},
-            "parts": [part for part in _PARTS if part[0] != "failures" or taxonomy is not None],
+            "tables": {name: tables.get(name) for name in (*_TABLES, "categories")},
+            "parts": _parts(summary, taxonomy),
             "leaderboard": LEADERBOARD,
             "lines": [_line(index, entry) for index, entry in enumerate(summary.entries)],
-            "graders": sorted({grader for entry in summary.entries for grader in entry.graders}),
+            "graders": summary.graders,
+            "family_parts": _family_parts(summary, order, tables),
             "legend": charts.legend([entry.label for entry in summary.entries]),
-            "pareto_views": _pareto_views(summary),
+            "pareto_views": _pareto_views(summary) if summary.entries else [],
             "ladder_views": [
                 ("execution-checked episodes (Fig. 6b)", charts.ladder_lines(summary.entries, everywhere=False)),
                 ("all episodes", charts.ladder_lines(summary.entries, everywhere=True)),
             ],
             "category_views": [(metric.value, charts.category_bars(summary, metric)) for metric in TABLE_1],
-            "category_rows": _category_rows(tables["categories"], summary, order, categories),
-            "stability": charts.stability_dots(summary),
+            "category_rows": _category_rows(tables.get("categories"), summary, order, categories),
+            "stability": charts.stability_dots(summary) if summary.entries else "",
             "taxonomy": taxonomy,
             "types": types,
             "failure_chart": charts.failure_bars(taxonomy, {item.id: item.name for item in types}) if taxonomy else "",
             "problems": [] if public else results.problems,
-            "configs": summary.entries,
+            "configs": [{"label": labels[item]} for item in configurations],
             "categories": categories,
             "statuses": [status.value for status in _STATUSES],
             "row_metrics": LEADERBOARD,
-            "repeated": any(entry.repeats > 1 for entry in summary.entries),
-            "data": _data(results, summary, taxonomy, folders, categories, pages),
+            "repeated": any(scores.repeat for scores in results.scores),
+            "data": _data(results, configurations, taxonomy, folders, categories, pages),
         },
     )
+
+
+def _ordered(results: Results, summary: Summary) -> list[Configuration]:
+    """All configurations: those of the leaderboard in its order, then those that have other families' tasks only."""
+    ranked = [Configuration(entry.agent, entry.model, entry.run) for entry in summary.entries]
+    return [*ranked, *(item for item in results.configurations if item not in ranked)]
+
+
+def _parts(summary: Summary, taxonomy: Taxonomy | None) -> list[tuple[str, str]]:
+    """Anchors and names of the sections that there are."""
+    families = [(f"family-{section.family.value}", section.title) for section in summary.families]
+    own = [part for part in _PARTS if summary.entries or part[0] in {"failures", "episodes"}]
+    own = [part for part in own if part[0] != "failures" or taxonomy is not None]
+    before = [part for part in own if part[0] not in {"failures", "episodes"}]
+    return [*before, *families, *own[len(before) :]]
+
+
+def _family_parts(summary: Summary, order: dict[str, int], tables: dict[str, Table]) -> list[dict[str, Any]]:
+    """Sections of the other families: table, chart of cost and time against what ranks them."""
+    return [
+        {
+            "anchor": f"family-{section.family.value}",
+            "title": section.title,
+            "table": tables[f"family-{section.family.value}"],
+            "more": tables.get(f"family-{section.family.value}-more"),
+            "agents": [order[row.label] for row in section.rows],
+            "legend": charts.legend([row.label for row in section.rows], [order[row.label] for row in section.rows]),
+            "views": [
+                (f"{section.columns[0].title} against {amount}", family_scatter(section, order, amount))
+                for amount in _AMOUNTS
+            ]
+            if section.columns
+            else [],
+        }
+        for section in summary.families
+        if section.rows
+    ]
 
 
 def _types(taxonomy: Taxonomy | None, public: bool) -> tuple[FailureType, ...]:
@@ -152,8 +196,10 @@ def _pareto_views(summary: Summary) -> list[tuple[str, Markup]]:
 
 
 def _category_rows(
-    table: Table, summary: Summary, order: dict[str, int], categories: list[str]
+    table: Table | None, summary: Summary, order: dict[str, int], categories: list[str]
 ) -> list[dict[str, Any]]:
+    if table is None:
+        return []
     metrics = [LEADERBOARD.index(metric) for metric in TABLE_1]
     return [
         {"cells": cells, "agent": order[row.label], "category": categories.index(row.category), "metrics": metrics}
@@ -163,20 +209,23 @@ def _category_rows(
 
 def _data(
     results: Results,
-    summary: Summary,
+    configurations: list[Configuration],
     taxonomy: Taxonomy | None,
     folders: dict[Configuration, str],
     categories: list[str],
     pages: bool,
 ) -> Markup:
     """What the script needs: short rows, so that 10,000 of them stay near a megabyte (see `index.js` for the form)."""
-    places = {Configuration(entry.agent, entry.model, entry.run): index for index, entry in enumerate(summary.entries)}
+    places = {item: index for index, item in enumerate(configurations)}
+    labels = results.labels()
+    repeats = dict.fromkeys(configurations, 1)
     category_numbers = {name: number for number, name in enumerate(categories)}
     types = {item.id: number for number, item in enumerate(taxonomy.types)} if taxonomy else {}
     members = taxonomy.members if taxonomy else {}
     rows = []
     for scores, folder in results.episodes:
         configuration = configuration_of(scores)
+        repeats[configuration] = max(repeats[configuration], scores.repeat + 1)
         values = [mark(scores, metric).value for metric in LEADERBOARD]
         directory = folder.root.parent.name
         rows.append(
@@ -191,15 +240,16 @@ def _data(
                 None if scores.wall_s is None else round(scores.wall_s, 1),
                 [types[name] for name in members.get(Episode(scores, folder).key, ())],
                 0 if directory == scores.task else directory,
+                _headline(scores),
             ]
         )
     configs = [
         {
-            "label": clean_text(entry.label),
-            "folder": folders[Configuration(entry.agent, entry.model, entry.run)],
-            "repeats": entry.repeats,
+            "label": clean_text(labels[item]),
+            "folder": folders[item],
+            "repeats": repeats[item],
         }
-        for entry in summary.entries
+        for item in configurations
     ]
     value = {
         "configs": configs,
@@ -209,6 +259,16 @@ def _data(
         "pages": pages,
         "rows": rows,
     }
+    value["families"] = any(row[-1] for row in rows)
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     # inside <script> only these can end or open anything; JSON has them in strings alone
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))  # noqa: S704
+
+
+def _headline(scores: EpisodeScores) -> str | int:
+    """What ranks the episode's family, as text; 0: it is of the family of the leaderboard."""
+    found = headline(scores)
+    if found is None:
+        return 0 if scores.family is Family.EXPERIMENT else f"{scores.family.value}: –"
+    column, value = found
+    return f"{column.title} {family_value(value, column)}{' %' if column.share and value is not None else ''}"

@@ -25,13 +25,15 @@ from evaluation.metrics import (
     repeat_spread,
     stability,
 )
+from evaluation.report.families import FamilySection, family_sections
 from evaluation.report.results import Configuration, Results, configuration_of
+from evaluation.report.scatter import front
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.statistics import RESAMPLES, SEED, clustered_interval
 from pipeline.schema import Record, StoredRecord
 from pipeline.task import Family
 
-__all__ = ["LEADERBOARD", "STABLE", "Amount", "CategoryRow", "Entry", "FamilyMetric", "Summary", "pareto", "summarise"]
+__all__ = ["LEADERBOARD", "STABLE", "Amount", "CategoryRow", "Entry", "Summary", "pareto", "summarise"]
 
 LEADERBOARD: Final = (Metric.M, *TABLE_1[:5], Metric.C_D, *TABLE_1[5:])
 """The paper's Table 1 with the monitor and C·D beside it."""
@@ -51,16 +53,6 @@ class Amount(Record):
     known: int
     mean: float | None
     total: float | None
-
-
-class FamilyMetric(Record):
-    """A metric that a family other than `experiment` has."""
-
-    family: Family
-    name: str
-    n: int
-    known: int
-    mean: float | None
 
 
 class Entry(Record):
@@ -95,7 +87,6 @@ class Entry(Record):
     repeat_spread: tuple[RepeatSpread, ...] = ()
     """Only with repeats."""
     pass_rates: tuple[PassRate, ...] = ()
-    family_metrics: tuple[FamilyMetric, ...] = ()
     graders: tuple[str, ...] = ()
     """Who graded: `judge: keyless`, `integrity: model gpt-x`, ..."""
 
@@ -128,7 +119,12 @@ class Summary(StoredRecord):
     episodes: int
     unfinished: int
     entries: tuple[Entry, ...]
+    """Agents on the tasks of the family `experiment`; none where a report holds other families only."""
     categories: tuple[CategoryRow, ...]
+    families: tuple[FamilySection, ...] = ()
+    """The other families, each with columns of its own."""
+    graders: tuple[str, ...] = ()
+    """Who graded, over all families."""
     resamples: int = RESAMPLES
     seed: int = SEED
 
@@ -149,13 +145,20 @@ def summarise(results: Results, *, resamples: int = RESAMPLES, seed: int = SEED)
         return clustered_interval(values, papers, resamples=resamples, seed=seed)
 
     labels = results.labels()
-    entries = [_entry(item, labels[item], rows, interval) for item, rows in groups.items()]
+    experiments = {
+        item: own
+        for item, rows in groups.items()
+        if (own := [scores for scores in rows if scores.family is Family.EXPERIMENT])
+    }
+    entries = [_entry(item, labels[item], rows, interval) for item, rows in experiments.items()]
     return Summary(
         runs=tuple(sorted({item.run for item in groups})),
         episodes=len(results.episodes),
         unfinished=len(results.unfinished),
         entries=_ranked(entries),
-        categories=_categories({labels[item]: rows for item, rows in groups.items()}),
+        categories=_categories({labels[item]: rows for item, rows in experiments.items()}),
+        families=family_sections({labels[item]: rows for item, rows in groups.items()}, interval),
+        graders=_graders(results.scores),
         resamples=resamples,
         seed=seed,
     )
@@ -164,22 +167,11 @@ def summarise(results: Results, *, resamples: int = RESAMPLES, seed: int = SEED)
 def pareto(entries: Sequence[Entry], amount: str, metric: Metric) -> tuple[str, ...]:
     """Labels of the entries that no other beats in both: costs less (or the same) and scores higher (or the same)."""
     points = [
-        (entry.label, entry.amount(amount).mean, entry.estimate(metric).mean)
+        (entry.label, cost, score)
         for entry in entries
-        if entry.amount(amount).mean is not None and entry.estimate(metric).mean is not None
+        if (cost := entry.amount(amount).mean) is not None and (score := entry.estimate(metric).mean) is not None
     ]
-    best = []
-    for label, cost, score in points:
-        assert cost is not None
-        assert score is not None
-        beaten = any(
-            (other_cost <= cost and other_score >= score and (other_cost < cost or other_score > score))
-            for _, other_cost, other_score in points
-            if other_cost is not None and other_score is not None
-        )
-        if not beaten:
-            best.append((cost, label))
-    return tuple(label for _, label in sorted(best))
+    return front(points)
 
 
 def _entry(configuration: Configuration, label: str, rows: list[EpisodeScores], interval: Interval) -> Entry:
@@ -214,7 +206,6 @@ def _entry(configuration: Configuration, label: str, rows: list[EpisodeScores], 
         pass_rates=tuple(pass_rates(rows, metric, k) for metric in _REPEATED for k in range(1, repeats + 1))
         if repeats > 1
         else (),
-        family_metrics=_family_metrics(rows),
         graders=_graders(rows),
     )
 
@@ -232,19 +223,6 @@ def _amounts(rows: Sequence[EpisodeScores]) -> tuple[Amount, ...]:
         known = np.sort(np.array([value for value in values if value is not None], dtype=np.float64))
         mean, total = (float(known.mean()), float(known.sum())) if len(known) else (None, None)
         found.append(Amount(name=name, unit=unit, n=len(values), known=len(known), mean=mean, total=total))
-    return tuple(found)
-
-
-def _family_metrics(rows: Sequence[EpisodeScores]) -> tuple[FamilyMetric, ...]:
-    columns: dict[tuple[Family, str], list[float | None]] = {}
-    for scores in rows:
-        for name, value in scores.metrics.items():
-            columns.setdefault((scores.family, name), []).append(value)
-    found = []
-    for (family, name), values in sorted(columns.items()):
-        known = np.sort(np.array([value for value in values if value is not None], dtype=np.float64))
-        mean = float(known.mean()) if len(known) else None
-        found.append(FamilyMetric(family=family, name=name, n=len(values), known=len(known), mean=mean))
     return tuple(found)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from evaluation.failures import Taxonomy
 from evaluation.metrics import LADDER, TABLE_1, Estimate
+from evaluation.report.families import FamilyColumn, FamilyEstimate, FamilySection
 from evaluation.report.summary import LEADERBOARD, Entry, Summary
 from pipeline.schema import Record
 
@@ -21,6 +22,8 @@ __all__ = [
     "bounds_text_of",
     "dollars",
     "failure_table",
+    "family_table",
+    "family_value",
     "percent",
     "range_text",
 ]
@@ -86,7 +89,10 @@ def amount_text(entry: Entry, name: str) -> str:
 def all_tables(summary: Summary, taxonomy: Taxonomy | None = None) -> tuple[Table, ...]:
     """All tables of a report, in their order; those that have nothing to say are left out."""
     tables = [_leaderboard(summary), _bounds(summary), _ladder(summary), _categories(summary), _stability(summary)]
-    tables += [_amounts(summary), _repeats(summary), _passes(summary), _families(summary), _graders(summary)]
+    tables += [_amounts(summary), _repeats(summary), _passes(summary)]
+    for section in summary.families:
+        tables += [family_table(section), _other_metrics(section)]
+    tables.append(_graders(summary))
     if taxonomy is not None:
         tables.append(failure_table(taxonomy))
     return tuple(table for table in tables if table is not None and table.rows)
@@ -244,18 +250,61 @@ def _passes(summary: Summary) -> Table:
     )
 
 
-def _families(summary: Summary) -> Table:
+def family_table(section: FamilySection) -> Table:
+    """The agents on one family, with its own columns."""
+    arrows = {"higher": " ↑", "lower": " ↓", None: ""}
+    meanings = "; ".join(f"{column.title}: {column.meaning}" for column in section.columns if column.meaning)
+    shares = [column.title for column in section.columns if column.share]
+    percents = f" Per cent: {', '.join(shares)}." if shares else ""
     return Table(
-        name="families",
-        title="Metrics of other task families",
-        columns=("Agent", "Family", "Metric", "Mean", "Known", "Episodes"),
-        rows=tuple(
-            (entry.label, item.family.value, item.name, _number(item.mean), str(item.known), str(item.n))
-            for entry in summary.entries
-            for item in entry.family_metrics
+        name=f"family-{section.family.value}",
+        title=section.title,
+        note=f"Mean over the scored episodes that say it [95 % interval, bootstrapped over papers]; in brackets how "
+        f"many do, where not all.{percents} Ranked by the first column. {meanings}".strip(),
+        columns=(
+            "Rank", "Agent", *(f"{column.title}{arrows[column.better]}" for column in section.columns), "n", "Blocked",
+            "Lost", "Cost", "Time",
         ),
-        stub=3,
+        rows=tuple(
+            (
+                str(row.rank),
+                row.label,
+                *(_family_cell(item, column) for item, column in zip(row.estimates, section.columns, strict=True)),
+                str(row.episodes),
+                str(row.blocked),
+                str(row.unknown),
+                UNKNOWN if row.cost_usd is None else dollars(row.cost_usd),
+                UNKNOWN if row.wall_s is None else f"{row.wall_s / 60:.1f} min",
+            )
+            for row in section.rows
+        ),
+        stub=2,
+    )  # fmt: skip
+
+
+def _other_metrics(section: FamilySection) -> Table:
+    return Table(
+        name=f"family-{section.family.value}-more",
+        title=f"{section.title}: further metrics",
+        note="Means over the scored episodes that say it.",
+        columns=("Agent", "Metric", "Mean", "Known", "Episodes"),
+        rows=tuple(
+            (label, item.name, _number(item.mean), str(item.known), str(item.n)) for label, item in section.others
+        ),
+        stub=2,
     )
+
+
+def family_value(value: float | None, column: FamilyColumn) -> str:
+    """A value of a family's metric, in per cent where it is a share."""
+    return percent(value) if column.share else _number(value)
+
+
+def _family_cell(item: FamilyEstimate, column: FamilyColumn) -> str:
+    text = family_value(item.mean, column)
+    if item.interval is not None:
+        text += f" [{'–'.join(family_value(end, column) for end in item.interval)}]"
+    return text if item.known == item.n or item.mean is None else f"{text} ({item.known} of {item.n})"
 
 
 def _graders(summary: Summary) -> Table:

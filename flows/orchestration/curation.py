@@ -7,6 +7,7 @@ inputs, so a repeated or resumed run finds what is finished there, and nothing t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -15,7 +16,7 @@ from prefect import flow, runtime, task
 from prefect.cache_policies import NO_CACHE
 from pydantic import Field
 
-from flows.curate import CurateOptions
+from flows.curate import CurateOptions, default_workspace
 from flows.curate import curate as run_curate
 from flows.engines import ModelOptions
 from flows.orchestration.enqueue import enqueue_reviews
@@ -24,6 +25,7 @@ from flows.orchestration.guard import (
     RETRY_DELAYS,
     Engine,
     SandboxName,
+    at_work,
     paper_label,
     slots,
     tag_this_run,
@@ -39,7 +41,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 
-__all__ = ["curate_paper", "mask_task", "release", "validate_task"]
+__all__ = ["curate_item", "curate_paper", "mask_task", "release", "validate_task"]
 
 CURATE_TIMEOUT_S: Final = 48 * 3600
 STAGE_TIMEOUT_S: Final = 24 * 3600
@@ -88,27 +90,35 @@ def curate_paper(
         max_tokens: with engine model, stop before more tokens are used.
         review: ask for a review of each release candidate.
     """
-    settings = Settings()
-    options = CurateOptions(
-        pdf=pdf,
-        repository=repository,
-        commit=commit,
-        out=out,
-        engine=engine or settings.engine,
-        sandbox=sandbox or settings.sandbox,
-        repeats=repeats or settings.repeats,
-        max_tasks=max_tasks,
-        resume=True,
-        allow_missing_submodules=allow_missing_submodules,
-        model=ModelOptions(name=model, budget_usd=budget_usd, max_calls=max_calls, max_tokens=max_tokens),
-    )
-    _check_pdf(pdf)
+    options = _options(
+        {
+            "pdf": at_work(pdf), "repository": _repository(repository), "commit": commit,
+            "out": at_work(out or default_workspace(pdf)), "engine": engine, "sandbox": sandbox,
+            "repeats": repeats, "max_tasks": max_tasks, "allow_missing_submodules": allow_missing_submodules,
+        },
+        ModelOptions(name=model, budget_usd=budget_usd, max_calls=max_calls, max_tokens=max_tokens),
+    )  # fmt: skip
+    _check_pdf(options.pdf)
     tag_this_run(paper=paper_label(pdf), stage="curate", engine=options.engine)
     outcome = run_stages(options)
     runs: list[str] = []
-    if review and outcome.candidates:
+    if review:  # of candidates, and of tasks that no script answers
         runs = ask_for_reviews(outcome.workspace)
     return {**outcome.model_dump(mode="json"), "reviews": runs}
+
+
+def _repository(given: str) -> str:
+    """A local path is one of the worker's; anything else (a URL) is left as it is."""
+    local = at_work(Path(given)) if "://" not in given and not given.startswith("git@") else None
+    return str(local) if local is not None and local.exists() else given
+
+
+def _options(given: Mapping[str, Any], model: ModelOptions) -> CurateOptions:
+    """The options of a paper; what was left out is as the worker's settings say."""
+    settings = Settings()
+    chosen = {name: value for name, value in given.items() if value is not None}
+    defaults = {"engine": settings.engine, "sandbox": settings.sandbox, "repeats": settings.repeats}
+    return CurateOptions.model_validate({**defaults, **chosen, "resume": True, "model": model})
 
 
 def _check_pdf(pdf: Path) -> None:
@@ -135,6 +145,33 @@ def run_stages(options: CurateOptions) -> Outcome:
     """All stages of one paper; a retry goes on from what was finished."""
     with slots(engine=options.engine, sandbox=options.sandbox):
         return run_curate(options, PrefectReporter(paper_label(options.pdf)), Settings())
+
+
+@task(
+    name="paper",
+    task_run_name="curate {item[pdf]}",
+    cache_policy=NO_CACHE,
+    retries=RETRIES,
+    retry_delay_seconds=RETRY_DELAYS,
+    retry_condition_fn=worth_retrying,
+    tags=["stage:curate"],
+)
+def curate_item(item: dict[str, Any], deployment: str) -> dict[str, Any]:
+    """One paper of a list as a task run, in a thread or on a cluster: as the flow `curate-paper` does it.
+
+    Args:
+        item: parameters of `curate-paper`.
+        deployment: name of the deployment that asks for the reviews.
+    """
+    given = {name: value for name, value in item.items() if name != "review"}
+    options = _options(given, ModelOptions())
+    _check_pdf(options.pdf)
+    with slots(engine=options.engine, sandbox=options.sandbox):
+        outcome = run_curate(options, PrefectReporter(paper_label(options.pdf)), Settings())
+    made = []
+    if item.get("review"):
+        made = enqueue_reviews(Workspace(outcome.workspace), deployment=deployment)
+    return {**outcome.model_dump(mode="json"), "reviews": [str(review.run) for review in made]}
 
 
 @task(
@@ -179,7 +216,7 @@ def mask_task(workspace: Path, task_id: str) -> dict[str, str]:
 
 
 def _stage(workspace: Path, task_id: str, stage: str) -> dict[str, str]:
-    opened = Workspace(workspace)
+    opened = Workspace(at_work(workspace))
     tag_this_run(paper=opened.info().paper_id, task=task_id, stage=stage)
     return run_one_stage(opened.root, task_id, stage)
 
@@ -211,9 +248,9 @@ def release(workspace: Path, out: Path | None = None, name: str | None = None) -
         out: directory to write; default: WORKSPACE/release.
         name: name of the data set; default: the paper's id.
     """
-    opened = Workspace(workspace)
+    opened = Workspace(at_work(workspace))
     tag_this_run(paper=opened.info().paper_id, stage="release")
-    return write_release(opened.root, out, name)
+    return write_release(opened.root, at_work(out) if out else None, name)
 
 
 @task(

@@ -14,7 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from prefect import runtime
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.client.schemas.responses import DeploymentResponse
@@ -24,6 +24,7 @@ from prefect.settings import get_current_settings
 from prefect.states import Cancelled, Pending, Suspended
 
 from flows.orchestration.form import form_for
+from flows.orchestration.guard import patient_client
 from flows.orchestration.names import DEPLOYMENT, QUEUE_ARTIFACT, REVIEW_TAG, REVIEW_TASK
 from flows.orchestration.reviewing import WAIT, Trail, question_key
 from flows.review import QueueEntry, queue_of
@@ -61,7 +62,7 @@ def enqueue_reviews(workspace: Workspace, *, deployment: str = DEPLOYMENT) -> li
     """
     paper = workspace.info().paper_id
     queue = queue_of(workspace)
-    with get_client(sync_client=True) as client:
+    with patient_client() as client:
         target = _deployment(client, deployment)
         under_way = _under_way(client, target, workspace, paper)
         made = [_enqueue(client, target, workspace, paper, entry, under_way) for entry in queue]
@@ -87,7 +88,7 @@ def write_queue(paper: str, made: Sequence[Enqueued]) -> None:
         data=json.dumps(data, ensure_ascii=False),
         flow_run_id=UUID(runtime.flow_run.id) if runtime.flow_run.id else None,
     )
-    with get_client(sync_client=True) as client:  # `create_table_artifact` is for flow runs only
+    with patient_client() as client:  # `create_table_artifact` is for flow runs only
         client.create_artifact(artifact)
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from httpx import TransportError
 from prefect import runtime
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.concurrency.sync import concurrency
+from prefect.exceptions import PrefectHTTPStatusError
+from prefect.settings import PREFECT_CLIENT_RETRY_EXTRA_CODES, temporary_settings
 from prefect.tasks import Task
 
-from pipeline.errors import ExpbenchError
+from pipeline.errors import ExpbenchError, FailureKind
 
-__all__ = ["RETRIES", "RETRY_DELAYS", "paper_label", "slots", "tag_this_run", "worth_retrying"]
+__all__ = [
+    "RETRIES", "RETRY_DELAYS", "WORK_VARIABLE", "Engine", "SandboxName", "at_work", "paper_label", "patient",
+    "patient_client", "slots", "tag_this_run", "worth_retrying",
+]  # fmt: skip
 
 RETRIES: Final = 4
 RETRY_DELAYS: Final = [10.0, 30.0, 120.0, 300.0]
@@ -23,6 +31,32 @@ RETRY_DELAYS: Final = [10.0, 30.0, 120.0, 300.0]
 
 _LEASE_S: Final = 60.0
 """After a run was killed its slot is free again when the lease ends; a living run renews it."""
+
+
+WORK_VARIABLE: Final = "EXPBENCH_WORK"
+"""Directory that relative paths of a run's parameters begin in; the pools that run in containers set it."""
+
+
+def at_work(path: Path) -> Path:
+    """An absolute path for a parameter of a run; relative ones begin in EXPBENCH_WORK, else where the worker runs.
+
+    Raises:
+        ExpbenchError: `USAGE`: Prefect gave the run a temporary directory (it does so in containers), which is removed
+            with it: a workspace written there would be lost, and its reviews would ask about nothing.
+    """
+    if path.is_absolute():
+        return path
+    base = os.environ.get(WORK_VARIABLE)
+    here = Path(base) if base else Path.cwd()
+    if not base and here.parent == Path(tempfile.gettempdir()) and here.name.startswith("prefect-"):
+        raise ExpbenchError(
+            FailureKind.USAGE,
+            str(path),
+            f"is relative, and this run works in {here}, which is removed when it ends",
+            consequence="Nothing was started",
+            next_step=f"Give absolute paths, or set {WORK_VARIABLE} in the work pool's environment",
+        )
+    return here / path
 
 
 def paper_label(pdf: Path) -> str:
@@ -33,9 +67,15 @@ def paper_label(pdf: Path) -> str:
 def worth_retrying(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
     """Prefect's `retry_condition_fn`: the table of failures decides (`pipeline.errors.FAILURES`).
 
-    What is not an `ExpbenchError` is a defect: trying again would only hide it.
+    So is a call of Prefect's own that its server could not answer: 6 of 1,000 items of a simulation on SQLite were lost
+    while its log said "database is locked" 42 times, although each call was tried five times. Whatever else is no
+    `ExpbenchError` is a defect: trying again would only hide it.
     """
     error = state.result(raise_on_failure=False)
+    if isinstance(error, PrefectHTTPStatusError):
+        return error.response.status_code >= 500
+    if isinstance(error, TransportError):
+        return True
     return isinstance(error, ExpbenchError) and error.failure.retry
 
 
@@ -54,12 +94,30 @@ def slots(*, engine: str, sandbox: str | None, gpus: int = 0) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def patient() -> Iterator[None]:
+    """Prefect calls of the block are tried again when the server answers 500, too (five times, with growing pauses).
+
+    With SQLite behind it, a server under load answers so ("database is locked") where it could say 503, which Prefect's
+    client already retries. What was locked out changed nothing, so that the same call may be made again.
+    """
+    with temporary_settings({PREFECT_CLIENT_RETRY_EXTRA_CODES: {500}}):
+        yield
+
+
+@contextmanager
+def patient_client() -> Iterator[SyncPrefectClient]:
+    """A client of the server whose calls are `patient`."""
+    with patient(), get_client(sync_client=True) as client:
+        yield client
+
+
 def tag_this_run(**tags: str) -> None:
     """Add `name:value` tags to the flow run this is called in, so that runs of a paper or task are found by them."""
     run_id = runtime.flow_run.id
     if not run_id:
         return
-    with get_client(sync_client=True) as client:
+    with patient_client() as client:
         known = client.read_flow_run(run_id).tags
         wanted = sorted({*known, *(f"{name}:{value}" for name, value in tags.items() if value)})
         if wanted != sorted(known):

@@ -171,11 +171,13 @@ def _environment(state: Path, api_url: str) -> dict[str, str]:
         PREFECT_UI_API_URL=api_url,
         PREFECT_UI_URL=api_url.removesuffix("/api"),
         PREFECT_SERVER_ANALYTICS_ENABLED="false",
+        PREFECT_CLIENT_RETRY_EXTRA_CODES="500",  # "database is locked" of SQLite: see `guard.patient`
         PREFECT_LOCAL_STORAGE_PATH=str(state / "results"),
     )
     named = {"PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL"}
     if not named & set(environment):
         environment["PREFECT_SERVER_DATABASE_CONNECTION_URL"] = f"sqlite+aiosqlite:///{state / 'prefect.db'}"
+        environment.setdefault("PREFECT_SERVER_DATABASE_TIMEOUT", "60")  # of 10 s: a writer waits for the others
     return environment
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["API_PORT", "CURATE_PAPER", "DEPLOYMENT", "LIMITS", "POOL", "QUEUE_ARTIFACT", "REVIEW_TAG", "REVIEW_TASK"]
+__all__ = [
+    "API_PORT", "CURATE_PAPER", "DEPLOYMENT", "EVALUATE", "EVALUATE_EPISODE", "LIMITS", "POOL", "QUEUE_ARTIFACT",
+    "REVIEW_TAG", "REVIEW_TASK",
+]  # fmt: skip
 
 DEPLOYMENT: Final = "local"
 """The deployment of each flow on the process pool; those on other pools are called after the pool."""
@@ -12,6 +15,8 @@ POOL: Final = "expbench"
 """The process pool."""
 CURATE_PAPER: Final = "curate-paper"
 REVIEW_TASK: Final = "review-task"
+EVALUATE: Final = "evaluate"
+EVALUATE_EPISODE: Final = "evaluate-episode"
 REVIEW_TAG: Final = "expbench-review"
 """On every review run: `/v2/runs?state=Suspended&tags=expbench-review` is the queue in the user interface."""
 QUEUE_ARTIFACT: Final = "review-queue"

@@ -18,7 +18,8 @@ from flows.orchestration.form import ReviewForm, form_for
 from flows.orchestration.guard import RETRIES, RETRY_DELAYS, slots, tag_this_run, worth_retrying
 from flows.orchestration.names import REVIEW_TASK
 from flows.orchestration.reporting import PrefectReporter
-from flows.review import Answer, content_digest, decide, problems_of
+from flows.refresh import refresh_page
+from flows.review import Answer, content_digest, decide, problems_of, read_policy, waits
 from flows.stages_alone import advance
 from pipeline.schema import Record, StoredRecord
 from pipeline.settings import Settings
@@ -92,8 +93,8 @@ def review_task(workspace: Path, task_id: str, content: str | None = None) -> di
     while True:
         stored = opened.load_task(task_id)
         if number >= len(trail.questions):
-            if stored.status is not Status.MASKED:
-                return _end(stored)
+            if not waits(stored, read_policy(opened).reviewers):
+                return _end(opened, stored)
             shown = content if number == 0 and content else content_digest(stored)
             trail = trail.put(opened, run, number, _Question(shown=shown))
         question = trail.questions[number]
@@ -108,8 +109,8 @@ def review_task(workspace: Path, task_id: str, content: str | None = None) -> di
             if opened.load_task(task_id).status in _BETWEEN:
                 go_on(opened.root, task_id)
             stored = opened.load_task(task_id)
-            if stored.status is not Status.MASKED:
-                return _end(stored)
+            if not waits(stored, read_policy(opened).reviewers):
+                return _end(opened, stored)
         number += 1
 
 
@@ -123,7 +124,8 @@ def _ask(workspace: Workspace, stored: ExperimentTask, number: int, before: _Que
     )
 
 
-def _end(stored: ExperimentTask) -> dict[str, str]:
+def _end(workspace: Workspace, stored: ExperimentTask) -> dict[str, str]:
+    refresh_page(workspace)
     get_run_logger().info("%s: %s %s", stored.id, stored.status, stored.status_reason)
     return {"task": stored.id, "status": stored.status.value, "reason": stored.status_reason}
 

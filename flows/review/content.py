@@ -26,7 +26,9 @@ _LABELLED: Final = re.compile(r"^(?P<path>.*?)(?: \[(?P<label>[a-z_]+)\])?$")
 
 def content_digest(task: Task) -> str:
     """sha256 of everything a decision is about: the task without its status and its decisions."""
-    return digest_of(task.model_dump(mode="json", exclude={"status", "status_reason", "reviews"}))
+    # without defaults: a field that a later version of the schema adds must not undo the decisions that were made
+    kept = task.model_dump(mode="json", exclude={"status", "status_reason", "reviews"}, exclude_defaults=True)
+    return digest_of(kept)
 
 
 def decided_on(stored: Task, made: Task) -> bool:

@@ -6,6 +6,7 @@ every way of answering. Nothing here runs a stage: a decision that needs one lea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -19,10 +20,11 @@ from pipeline.schema import Record
 from pipeline.store import Workspace
 from pipeline.task import Review, Status, Task
 
-__all__ = ["REVIEWABLE", "Answer", "counted", "decide", "problems_of", "votes_on"]
+__all__ = ["REVIEWABLE", "Answer", "counted", "decide", "problems_of", "votes_on", "waits"]
 
-REVIEWABLE = frozenset({Status.MASKED, Status.APPROVED})
-"""Release candidates, and approved tasks on which somebody has second thoughts."""
+REVIEWABLE = frozenset({Status.MASKED, Status.APPROVED, Status.NOT_FOUND})
+"""Release candidates, approved tasks on which somebody has second thoughts, and tasks without a script, which a person
+must accept."""
 
 
 class Answer(Record):
@@ -158,20 +160,55 @@ def votes_on(task: Task) -> dict[str, Review]:
 
 
 def counted(task: Task, needed: int) -> Task:
-    """The status that the votes give: agreement of enough people, or a majority once more than enough have voted."""
+    """The status that the votes give: agreement of enough people, or a majority once more than enough have voted.
+
+    A task without a script stays `not_found` when it is accepted: that nothing answers it *is* what was approved.
+    """
     votes = list(votes_on(task).values())
     against = [review for review in votes if review.decision == "reject"]
-    in_favour = [review for review in votes if review.decision != "reject"]
-    agreed = not against or not in_favour
-    majority = len(votes) > max(needed, 2) and len(against) != len(in_favour)
+    absent = task.status is Status.NOT_FOUND
+    found = task.truth.not_found.reason if absent and task.truth.not_found else ""
+    open_status = Status.NOT_FOUND if absent else Status.MASKED
     names = ", ".join(f"{review.reviewer} {_VERBS[review.decision]}" for review in votes)
-    if len(votes) < needed:
-        return task.evolve(status=Status.MASKED, status_reason=f"waits for another reviewer ({names})")
-    if not agreed and not majority:
-        return task.evolve(status=Status.MASKED, status_reason=f"reviewers disagree: {names}")
-    if len(against) > len(in_favour):
+    outcome = _outcome(votes, needed)
+    if outcome == "open":
+        return task.evolve(status=open_status, status_reason=_both(found, f"waits for another reviewer ({names})"))
+    if outcome == "disagreement":
+        return task.evolve(status=open_status, status_reason=_both(found, f"reviewers disagree: {names}"))
+    if outcome == "rejected":
         return task.evolve(status=Status.REJECTED, status_reason=_said("rejected", against[-1]))
+    if absent:
+        accepted = ", ".join(review.reviewer for review in votes if review.decision != "reject")
+        return task.evolve(status_reason=_both(found, f"accepted by {accepted}"))
     return task.evolve(status=Status.APPROVED, status_reason="")
+
+
+def _outcome(votes: Sequence[Review], needed: int) -> Literal["open", "disagreement", "rejected", "approved"]:
+    against = sum(review.decision == "reject" for review in votes)
+    in_favour = len(votes) - against
+    agreed = not against or not in_favour
+    majority = len(votes) > max(needed, 2) and against != in_favour
+    if len(votes) < max(needed, 1):
+        return "open"
+    if not agreed and not majority:
+        return "disagreement"
+    return "rejected" if against > in_favour else "approved"
+
+
+def waits(task: Task, needed: int) -> bool:
+    """Does the task wait for a person: a release candidate, or one without a script that nobody has accepted?
+
+    Args:
+        task: as stored.
+        needed: how many people must be of one mind (`ReviewPolicy.reviewers`).
+    """
+    if task.status is Status.NOT_FOUND:
+        return _outcome(list(votes_on(task).values()), needed) != "approved"
+    return task.status is Status.MASKED
+
+
+def _both(first: str, second: str) -> str:
+    return f"{first} ({second})" if first else second
 
 
 _VERBS = {"approve": "approves", "edit": "approves with changes", "reject": "rejects"}

@@ -14,7 +14,7 @@ from extractors.pdf import render_crop
 from flows.review.queue import risk_of
 from pipeline.repository import RepositoryRef
 from pipeline.store import Workspace
-from pipeline.task import ClaimMatch, CodeEvidence, Review, Task, TextEvidence
+from pipeline.task import ClaimMatch, CodeEvidence, Review, Status, Task, TextEvidence
 from pipeline.text import shorten
 
 __all__ = ["escaped", "fenced", "review_page"]
@@ -43,12 +43,26 @@ def review_page(workspace: Workspace, task: Task, problems: tuple[str, ...] = ()
         f"### Method\n\n{_prose(task.method)}",
         f"### Expected outcome\n\n{_prose(task.truth.expected.text)}",
         _crops(workspace, task),
-        _numbers(task),
-        _code(workspace, task),
-        _leaks(task),
+        *(_absent(task) if task.status is Status.NOT_FOUND else _found(workspace, task)),
         _decisions(task.reviews),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _found(workspace: Workspace, task: Task) -> tuple[str, ...]:
+    return _numbers(task), _code(workspace, task), _leaks(task)
+
+
+def _absent(task: Task) -> tuple[str, ...]:
+    """What was searched for a task that no script answers, and what each decision would mean."""
+    found = task.truth.not_found
+    searched = "\n".join(f"- {escaped(shorten(item, 300))}" for item in found.searched) if found else ""
+    return (
+        f"### No script was found\n\n{escaped(found.reason if found else task.status_reason)}\n\n"
+        + (searched or "- (what was searched is not recorded)"),
+        "**approve** accepts that the repository has no script for it; **edit** with paths in *Sources* names one, and "
+        "the task is traced and re-executed; **send back to locate** searches again; **reject** gives the task up.",
+    )
 
 
 def escaped(text: str) -> str:
@@ -83,7 +97,8 @@ def _head(task: Task) -> str:
         + f" | confidence {task.confidence:.2f} | risk {risk:.2f}",
     ]
     lines += ["**Look at:** " + "; ".join(escaped(reason) for reason in reasons)] if reasons else []
-    votes = task.status_reason if task.status_reason.startswith(("reviewers disagree", "waits for another")) else ""
+    open_votes = ("reviewers disagree", "waits for another")
+    votes = task.status_reason if any(part in task.status_reason for part in open_votes) else ""
     lines += [f"**{escaped(votes)}**"] if votes else []
     return "\n\n".join(lines)
 

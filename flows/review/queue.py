@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from flows.review.content import content_digest
-from flows.review.decisions import votes_on
+from flows.review.decisions import votes_on, waits
+from flows.review.policy import read_policy
 from pipeline.schema import Record, Severity
 from pipeline.store import Workspace
 from pipeline.task import Status, Task, Verdict
@@ -26,11 +29,17 @@ class QueueEntry(Record):
     """(reviewer, decision) that hold for this content."""
     content: str
     """`content_digest` of the task."""
+    status: Status = Status.MASKED
+    """`not_found`: no script answers it, which a person must accept."""
 
 
 def queue_of(workspace: Workspace) -> list[QueueEntry]:
-    """The release candidates that nobody has decided on yet, by falling risk, then by id."""
-    entries = [_entry(task) for task in workspace.tasks() if task.status is Status.MASKED]
+    """What nobody has decided on yet, by falling risk, then by id.
+
+    Release candidates, and tasks for which no script was found: that is a result, and a person must accept it.
+    """
+    needed = read_policy(workspace).reviewers
+    entries = [_entry(task) for task in workspace.tasks() if waits(task, needed)]
     return sorted(entries, key=lambda entry: (-entry.risk, entry.task))
 
 
@@ -39,7 +48,7 @@ def _entry(task: Task) -> QueueEntry:
     votes = tuple((review.reviewer, review.decision) for review in votes_on(task).values())
     return QueueEntry(
         task=task.id, question=task.question, risk=risk, reasons=reasons, measures=measures_of(task), votes=votes,
-        content=content_digest(task),
+        content=content_digest(task), status=task.status,
     )  # fmt: skip
 
 
@@ -68,8 +77,23 @@ def measures_of(task: Task) -> dict[str, float]:
 _DISAGREEMENT, _LEAK, _FLAKY, _UNSUPPORTED, _PROBLEM, _PROCESS, _DOUBT = 1.0, 0.5, 0.4, 0.3, 0.1, 0.1, 0.6
 
 
+_ABSENT: Final = 0.5
+"""Of every task without a script: nothing was run that could speak for or against it."""
+
+
+def _absent_reasons(task: Task) -> tuple[str, ...]:
+    found = task.truth.not_found
+    reasons = [f"no script of the repository answers it: {found.reason if found else task.status_reason}"]
+    if found is not None and found.searched:
+        reasons.append(f"{len(found.searched)} search(es) are listed on its page")
+    disagree = len({review.decision == "reject" for review in votes_on(task).values()}) == 2
+    return ("reviewers disagree", *reasons) if disagree else tuple(reasons)
+
+
 def risk_of(task: Task) -> tuple[float, tuple[str, ...]]:
     """How doubtful a task is (0 to 1), and why."""
+    if task.status is Status.NOT_FOUND:
+        return _ABSENT, _absent_reasons(task)
     measures = measures_of(task)
     doubts: list[tuple[float, str]] = []
     decisions = {review.decision == "reject" for review in votes_on(task).values()}

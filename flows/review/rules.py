@@ -13,6 +13,7 @@ from flows.review.queue import queue_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Record
 from pipeline.store import Workspace
+from pipeline.task import Status
 
 __all__ = ["MEASURES", "Rule", "approve_by_rule", "parse_rule"]
 
@@ -81,7 +82,8 @@ def approve_by_rule(workspace: Workspace, rule: Rule) -> tuple[list[str], list[s
     """
     applied, waiting = [], []
     for entry in queue_of(workspace):
-        if rule.holds({**entry.measures, "risk": entry.risk}) and not entry.votes:
+        candidate = entry.status is Status.MASKED  # that nothing was found is for a person to accept, never for a rule
+        if candidate and rule.holds({**entry.measures, "risk": entry.risk}) and not entry.votes:
             comment = "approved without a person's review"
             answer = Answer(decision="approve", reviewer=f"rule: {rule}", comment=comment, shown=entry.content)
             decide(workspace, entry.task, answer)

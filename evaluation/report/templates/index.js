@@ -12,7 +12,7 @@
     select.addEventListener("change", show); show();
   }
 
-  // a row: [config, task, repeat, category, status, marks (per mille or null), cost, seconds, types, folder]
+  // a row: [config, task, repeat, category, status, marks (per mille or null), cost, seconds, types, folder, other family's score]
   const metrics = data.metrics, rows = data.rows;
   const names = rows.map((row) => (row[1] + " " + data.configs[row[0]].label).toLowerCase());
   let found = [], page = 0, sort = null;
@@ -45,6 +45,7 @@
       cell(tr, config.label); cell(tr, data.categories[row[3]] || "–");
       cell(tr, data.statuses[row[4]], data.statuses[row[4]]);
       for (const mark of row[5]) cell(tr, percent(mark), "n");
+      if (data.families) cell(tr, row[10] || "", "n");
       cell(tr, row[6] === null ? "–" : "$" + row[6].toFixed(row[6] < 0.1 ? 4 : 2), "n");
       cell(tr, row[7] === null ? "–" : (row[7] / 60).toFixed(1), "n");
     }

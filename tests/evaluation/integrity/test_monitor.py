@@ -9,7 +9,9 @@ from evaluation.integrity.material import load_material
 from evaluation.integrity.model_monitor import windows
 from evaluation.integrity.monitor import check_integrity
 from evaluation.task import EvaluationTask
+from evaluation.trajectory import Note
 from evaluation.verdicts import IntegrityReport, ViolationKind
+from pipeline.files import write_text
 from pipeline.llm import Budget, BudgetError, BudgetLimits, ModelClient, ModelConfig, ModelError
 from pipeline.llm.protocol_server import ErrorReply, ProtocolServer, Turn
 from pipeline.llm.retry import RetryPolicy
@@ -226,3 +228,37 @@ def test_windows_show_every_character(task: EvaluationTask, tmp_path: Path) -> N
     assert OUTPUT in everything
     assert "the last words" in everything
     assert material.patch.split("\n")[-2] in everything
+
+
+@pytest.mark.parametrize(
+    ("policy", "text", "output", "code", "verdict"),
+    [
+        ((), "curl -s https://data.example.net/x.csv -o x.csv || true", "", 0, Verdict.PASS),
+        ((), "curl https://data.example.net/x.csv", "a,b", 0, Verdict.UNKNOWN),
+        (("*.example.net",), "curl https://data.example.net/x.csv", "a,b", 0, Verdict.PASS),
+        (("pypi.org",), "curl https://data.example.net/x.csv", "a,b", 0, Verdict.UNKNOWN),
+        (("pypi.org",), "curl https://data.example.net/x.csv", "curl: (56) CONNECT tunnel failed", 56, Verdict.PASS),
+        (("arxiv.org",), "curl -sL https://arxiv.org/pdf/2101.1 -o p.pdf", "", 0, Verdict.FAIL),
+        (("github.com",), "git clone https://github.com/example/robust-location o", "done", 0, Verdict.FAIL),
+    ],
+)
+def test_the_runs_network_policy_counts(
+    policy: tuple[str, ...], text: str, output: str, code: int, verdict: Verdict, task: EvaluationTask, tmp_path: Path
+) -> None:
+    write_text(tmp_path / "run" / "run.yaml", "network:\n" + "".join(f"- '{host}'\n" for host in policy) or "")
+    if not policy:
+        write_text(tmp_path / "run" / "run.yaml", "network: []\n")
+    folder, submission = Made(extra=[command(text, output, code)]).write(tmp_path / "run" / "episodes" / "t" / "0")
+    report = check_integrity(task, folder, submission, client=None, reporter=SilentReporter())
+    assert report.verdict is verdict, report.reason
+
+
+@pytest.mark.parametrize(("host", "verdict"), [("data.example.net", Verdict.FAIL), ("pypi.org", Verdict.PASS)])
+def test_what_the_harness_says_was_reached_beyond_the_policy_is_a_violation(
+    host: str, verdict: Verdict, task: EvaluationTask, tmp_path: Path
+) -> None:
+    write_text(tmp_path / "run" / "run.yaml", "network:\n- pypi.org\n")
+    note = Note(seq=0, at=0.0, text=f"network: {host}:443 was reached, 10 bytes sent, 2000 bytes received")
+    folder, submission = Made(extra=[note]).write(tmp_path / "run" / "episodes" / "t" / "0")
+    report = check_integrity(task, folder, submission, client=None, reporter=SilentReporter())
+    assert report.verdict is verdict, report.reason

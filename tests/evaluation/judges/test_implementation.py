@@ -11,10 +11,11 @@ from evaluation.judges.judge import judge
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import ItemVerdict
 from pipeline.errors import ExpbenchError
+from pipeline.files import write_text
 from pipeline.progress import SilentReporter
-from pipeline.task import Requirement, Verdict
+from pipeline.task import Requirement, SourceScript, Verdict
 from tests.evaluation.integrity.episodes import Made
-from tests.evaluation.integrity.world import MASKED
+from tests.evaluation.integrity.world import KEPT, MASKED
 
 REWRITE = """import json
 
@@ -139,6 +140,88 @@ def test_a_task_without_truth_and_a_panel_without_model_are_refused(task: Evalua
         judge(task.evolve(truth=None), folder, submission, client=None, reporter=SilentReporter())
     with pytest.raises(ExpbenchError, match="panel"):
         judge(task, folder, submission, client=None, panel=3, reporter=SilentReporter())
+
+
+SIBLING = """import json
+
+from robust.data import draw
+from robust.estimators import mean, median, trimmed_mean
+
+ESTIMATORS = {"mean": mean, "median": median, "trimmed": trimmed_mean}
+
+
+def squared_errors(estimator, settings, n):
+    errors = []
+    for repetition in range(settings["repetitions"]):
+        sample = draw(n, 0.05, seed=1000 + repetition)
+        errors.append(estimator(sample) ** 2)
+    return errors
+
+
+if __name__ == "__main__":
+    with open("configs/sizes.json") as stream:
+        settings = json.load(stream)
+    for n in settings["sizes"]:
+        for name, estimator in ESTIMATORS.items():
+            errors = squared_errors(estimator, settings, n)
+            print(f"estimator={name} n={n} mse={sum(errors) / len(errors):.4f}")
+"""
+SIZES = '{"repetitions": 80, "sizes": [10, 20, 40]}\n'
+
+
+@pytest.fixture
+def with_sibling(task: EvaluationTask, tmp_path: Path) -> EvaluationTask:
+    """The task in a repository that also has a study of sample sizes, which was left."""
+    assert task.truth is not None
+    trees = {}
+    for name, files in (("masked", KEPT), ("original", {**KEPT, **MASKED})):
+        trees[name] = tmp_path / name
+        for path, text in {**files, "run_sizes.py": SIBLING, "configs/sizes.json": SIZES}.items():
+            write_text(trees[name] / path, text)
+    sources = tuple(SourceScript(path=path, role="entry", score=1.0) for path in MASKED)
+    return task.evolve(
+        masked_repository=trees["masked"], original_tree=trees["original"],
+        truth=task.truth.evolve(sources=sources),
+    )  # fmt: skip
+
+
+def test_a_copy_of_a_sibling_experiment_meets_nothing(with_sibling: EvaluationTask, tmp_path: Path) -> None:
+    made = Made(files={"study.py": SIBLING, "configs/sizes.json": SIZES}, reproduce="python study.py\n")
+    items = _judged(with_sibling, made, tmp_path / "e")
+    assert _met(items) == []
+    assert "study.py is a copy of run_sizes.py, another experiment" in items[0].reason
+    assert "rates" in items[0].reason
+
+
+def test_a_sibling_that_was_adapted_is_judged_like_any_other(with_sibling: EvaluationTask, tmp_path: Path) -> None:
+    adapted = SIBLING.replace("sizes", "rates").replace("draw(n, 0.05", "draw(settings['n'], n").replace("n=", "rate=")
+    settings = {"configs/rates.json": '{"n": 60, "repetitions": 80, "rates": [0.0, 0.1, 0.2]}\n'}
+    made = Made(files={"study.py": adapted, **settings}, reproduce="python study.py\n")
+    assert len(_met(_judged(with_sibling, made, tmp_path / "e"))) >= 5
+
+
+def test_work_of_ones_own_is_no_copy(with_sibling: EvaluationTask, tmp_path: Path) -> None:
+    for files, reproduce in (
+        (dict(MASKED), "python run_study.py\n"),
+        ({"study.py": REWRITE, "configs/study.json": MASKED["configs/study.json"]}, "python study.py\n"),
+    ):
+        items = _judged(with_sibling, Made(files=files, reproduce=reproduce), tmp_path / reproduce.split()[1])
+        assert len(_met(items)) == 7
+
+
+def test_where_nothing_tells_them_apart_only_a_verbatim_copy_is_called_one(
+    with_sibling: EvaluationTask, tmp_path: Path
+) -> None:
+    assert with_sibling.truth is not None
+    untold = with_sibling.evolve(truth=with_sibling.truth.evolve(sources=()))
+    copy = Made(files={"study.py": SIBLING}, reproduce="python study.py\n")
+    assert _met(_judged(untold, copy, tmp_path / "copy")) == []
+    for number, changed in enumerate((
+        Made(files={"study.py": SIBLING}, reproduce="python study.py --rates 0.1\n"),
+        Made(files={"study.py": SIBLING, "configs/sizes.json": "{}\n"}, reproduce="python study.py\n"),
+        Made(files={"study.py": SIBLING.replace("0.05", "0.2")}, reproduce="python study.py\n"),
+    )):  # fmt: skip
+        assert _met(_judged(untold, changed, tmp_path / f"changed-{number}"))
 
 
 def test_coverage_of_itself_is_one_and_of_nothing_is_zero() -> None:

@@ -275,3 +275,28 @@ def _submission(folder: EpisodeFolder, said: str) -> None:
         f"+import torch\n+lr = 0.1\n+print('auc', 0.91)  # {said}\n"
         "diff --git a/eval.py b/eval.py\n--- a/eval.py\n+++ b/eval.py\n@@ -1,3 +1,3 @@\n def main():\n-    return 1\n+    return 2\n"
     )
+
+
+FAMILY_METRICS: dict[Family, tuple[str, ...]] = {
+    Family.HISTOGRAM: ("distance", "acc_tau", "relative_l2", "delta_norm", "shape_l2", "rmsle"),
+    Family.TABLE: ("overall", "end_to_end_callback", "data_accuracy"),
+    Family.CAUSAL: ("score", "solved", "p_hacking"),
+}
+
+
+def write_family_rows(root: Path, *, agent: str, model: str | None = None, each: int = 4, seed: int = 0) -> Path:
+    """Scores of the families other than `experiment` in a run; nothing but their rows."""
+    generator = random.Random(seed)
+    for family, names in FAMILY_METRICS.items():
+        for number in range(each):
+            task = f"{family.value}-{number}"
+            drawn = {name: round(generator.random(), 3) for name in names}
+            write(
+                EpisodeFolder(root / "episodes" / task / "0").scores,
+                scores_row(
+                    run=root.name, task=task, family=family, paper=f"paper-{number % 2}", agent=agent, model=model,
+                    metrics=drawn if number else dict.fromkeys(drawn), monitor=1.0,
+                    cost_usd=round(generator.uniform(0.1, 3), 3), wall_s=round(generator.uniform(60, 900), 1),
+                ),
+            )  # fmt: skip
+    return root

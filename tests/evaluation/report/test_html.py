@@ -22,7 +22,7 @@ from pipeline.errors import ExpbenchError
 from pipeline.progress import SilentReporter
 from pipeline.task import Verdict
 from tests.evaluation.report.conftest import HOSTILE, SECRET
-from tests.evaluation.report.synthetic import GRADER, write, write_run
+from tests.evaluation.report.synthetic import GRADER, write, write_family_rows, write_run
 
 SILENT = SilentReporter()
 
@@ -337,3 +337,38 @@ def test_an_episode_without_any_record_still_has_a_page(tmp_path: Path) -> None:
     text = " ".join(Page(next((tmp_path / "out").glob("episodes/*/*/0.html")).read_text()).text)
     assert "Not judged" in text
     assert "Not checked" in text
+
+
+def test_pages_by_several_processes_are_the_same(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evaluation.report.pages import Page, write_pages
+
+    todo = [Page(f"a/{number}", episode, "label") for number, episode in enumerate(results.episodes[:4])]
+    alone = list(write_pages(todo, tmp_path / "alone", public=False))
+    monkeypatch.setattr("evaluation.report.pages._FEW", 2)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    assert list(write_pages(todo, tmp_path / "together", public=False)) == alone == [page.name for page in todo]
+    files = sorted(path.relative_to(tmp_path / "alone") for path in (tmp_path / "alone").rglob("*.*"))
+    assert len(files) >= 4
+    assert all(
+        (tmp_path / "alone" / name).read_bytes() == (tmp_path / "together" / name).read_bytes() for name in files
+    )
+
+
+def test_each_family_has_a_section_and_a_report_may_hold_others_only(tmp_path: Path) -> None:
+    run = write_family_rows(write_run(tmp_path / "run", tasks=3), agent="openhands", model="model-a")
+    other = write_family_rows(tmp_path / "other", agent="solver", seed=1)
+    for name, runs in (("both", [run, other]), ("others", [other])):
+        results = load_results(runs)
+        summary = summarise(results, resamples=20)
+        write_html(results, summary, None, tmp_path / name, title="x", public=False, pages=False,
+                   reporter=SilentReporter())  # fmt: skip
+        page = (tmp_path / name / "index.html").read_text()
+        for family in ("histogram", "table", "causal"):
+            assert f'id="family-{family}"' in page
+            assert f'href="#family-{family}"' in page
+        assert ('id="leaderboard"' in page) is (name == "both")
+        assert ("#episodes&amp;agent=1" in page) is (name == "both"), "solver has no line in the leaderboard"
+        assert "d ↓" in page
+        assert "Acc@τ ↑" in page

@@ -133,12 +133,43 @@ def test_pareto() -> None:
     assert pareto(found.entries, "cost", Metric.C) == ("cheap", "best")
 
 
-def test_metrics_of_other_families_are_reported_beside() -> None:
-    row = scores_row(family="histogram", metrics={"relative_l2": 0.25})
-    found = summarise(results_of(row, row.evolve(task="b", metrics={"relative_l2": None})), resamples=10)
-    item = found.entries[0].family_metrics[0]
-    assert (item.name, item.n, item.known, item.mean) == ("relative_l2", 2, 1, 0.25)
-    assert found.entries[0].estimate(Metric.D).n == 0
+def test_metrics_of_other_families_have_sections_of_their_own() -> None:
+    def row(agent: str, task: str, distance: float | None, **changes: object) -> EpisodeScores:
+        metrics = {"distance": distance, "acc_tau": None if distance is None else float(distance < 0.33), "new": 7.0}
+        return scores_row(agent=agent, task=task, family="histogram", metrics=metrics, **changes)
+
+    near = row("near", "a", 0.25, paper="p", cost_usd=1.0)
+    far = row("far", "a", 0.5, paper="p", cost_usd=2.0)
+    causal = scores_row(agent="near", task="w", family="causal", metrics={"solved": 1.0})
+    found = summarise(results_of(near, row("near", "b", None, paper="q"), far, causal), resamples=10)
+    assert found.entries == (), "none of them is a task of EXP-Bench"
+    assert [section.family.value for section in found.families] == ["causal", "histogram"]
+    histogram = found.families[1]
+    assert [column.name for column in histogram.columns] == ["distance", "acc_tau"]
+    assert [(label, item.name, item.mean) for label, item in histogram.others] == [
+        ("far", "new", 7.0),
+        ("near", "new", 7.0),
+    ]
+    assert [(line.rank, line.label) for line in histogram.rows] == [(1, "near"), (2, "far")], "a lower d is better"
+    item = histogram.rows[0].estimates[0]
+    assert (item.n, item.known, item.mean, item.interval) == (2, 1, 0.25, None)
+    tables = {table.name: table for table in all_tables(found)}
+    assert "leaderboard" not in tables
+    assert tables["family-histogram"].columns[2:4] == ("d ↓", "Acc@τ ↑")
+    assert [row[:3] for row in tables["family-histogram-more"].rows] == [("far", "new", "7"), ("near", "new", "7")]
+    assert tables["family-histogram"].rows[0][2] == "0.25 (1 of 2)"
+    assert tables["family-histogram"].rows[1][3] == "0.0"
+    assert tables["family-causal"].rows[0][2] == "100.0"
+
+
+def test_a_run_of_several_families_keeps_them_apart() -> None:
+    own = scores_row(task="a", design=1.0, implementation=0.5, conclusion=1.0)
+    other = scores_row(task="b", family="table", metrics={"overall": 0.9, "end_to_end_callback": 1.0})
+    found = summarise(results_of(own, other), resamples=10)
+    assert [entry.episodes for entry in found.entries] == [1]
+    assert found.entries[0].estimate(Metric.D).n == 1
+    assert found.families[0].rows[0].episodes == 1
+    assert found.episodes == 2
 
 
 # --- plain forms ---

@@ -42,6 +42,7 @@ def test_every_flow_is_deployed_on_every_pool(project: dict[str, Any]) -> None:
     for deployment in project["deployments"]:
         names.setdefault(deployment["name"], set()).add(load_flow_from_entrypoint(deployment["entrypoint"]).name)
     flows = {"curate-paper", "curate", "review-task", "validate-task", "mask-task", "release"}
+    flows |= {"evaluate", "evaluate-episode", "judge", "sweep"}
     assert names == {DEPLOYMENT: flows, "docker": flows, "kubernetes": flows}
     local = [item for item in project["deployments"] if item["name"] == DEPLOYMENT]
     assert {item["work_pool"]["name"] for item in local} == {POOL}

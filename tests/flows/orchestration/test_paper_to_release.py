@@ -197,6 +197,31 @@ def test_a_list_finds_what_was_done_and_keeps_decisions(curated: Workspace, mach
     assert {task.id: (task.status, task.reviews, content_digest(task)) for task in curated.tasks()} == before
 
 
+def test_an_evaluation_by_flows_has_the_scores_of_the_command(
+    curated: Workspace, machine: Machine, tmp_path: Path
+) -> None:
+    """One episode of the agent that does nothing: a run that fans out, a run of its own, and the command beside it."""
+    from evaluation.scores import EpisodeScores
+
+    task = next(task.id for task in curated.tasks() if task.status is not Status.REJECTED)
+    told = machine.prefect(
+        "deployment", "run", "evaluate", "-p", f"source={curated.root}", "-p", "agent=noop", "-p",
+        f"out={machine.directory / 'run'}", "-p", f'tasks=["{task}"]', "-p", "concurrency=1",
+    )  # fmt: skip
+    match = re.search(r"UUID: ([0-9a-f-]{36})", told)
+    assert match
+    machine.wait_for(match[1], "Completed")
+    machine.expbench("evaluate", curated.root, "--agent", "noop", "--out", tmp_path / "run", "--tasks", task)
+    rows = []
+    for root in (machine.directory / "run", tmp_path / "run"):
+        row = EpisodeScores.model_validate_json((root / "episodes" / task / "0" / "scores.json").read_bytes())
+        rows.append(row.evolve(wall_s=None))
+    assert rows[0] == rows[1]
+    assert rows[0].design == rows[0].conclusion == 0.0
+    run = machine.run(match[1])
+    assert {"agent:noop", "stage:evaluate"} <= set(run.tags)
+
+
 def reject(ui: ReviewUi, machine: Machine, run: str) -> None:
     """Once without a comment, which is refused on the spot, then with one."""
     dialog = ui.open_form(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,26 @@ def test_bad_input_is_refused_with_our_message(machine: Machine, tmp_path: Path)
     assert ended.name == "Failed"
     assert "missing.pdf: there is no such file for the worker, which runs in" in str(ended.message)
     assert "Give an absolute path" in str(ended.message)
+
+
+def test_items_are_carried_out_by_the_workers_of_a_dask_cluster(machine: Machine) -> None:
+    """One worker process of its own; an item that fails is told and takes no other with it."""
+    pytest.importorskip("prefect_dask")
+    from prefect import task
+
+    from flows.orchestration.task_runners import map_items, task_runner
+
+    @task
+    def inverse(item: dict[str, int], top: int) -> tuple[int, float]:
+        import os
+
+        return os.getpid(), top / item["below"]
+
+    states = map_items(inverse, [{"below": 2}, {"below": 0}], task_runner("dask", 1), top=1)
+    assert [state.name for state in states] == ["Completed", "Failed"]
+    process, value = states[0].result()
+    assert (process != os.getpid(), value) == (True, 0.5)
+    assert "division by zero" in str(states[1].message)
 
 
 @pytest.mark.docker
