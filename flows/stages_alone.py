@@ -21,6 +21,7 @@ from flows.review.decisions import counted, votes_on
 from flows.review.policy import read_policy
 from flows.shared_runs import SharedRuns
 from flows.task_stages import TaskStages
+from masking.partial import MaskPolicy
 from masking.records import MaskPlan
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock
@@ -36,32 +37,36 @@ from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import Draft, MaskedPath, SourceScript, Status, Task, Verdict
 
-__all__ = ["advance", "mask_task", "validate_task"]
+__all__ = ["advance", "mask_task", "open_stages", "read_record", "validate_task"]
 
 ModelT = TypeVar("ModelT", Document, DraftResult)
 _CONFIG = re.compile(r"\.(ya?ml|json|toml|ini|cfg|conf)$", re.IGNORECASE)
 _WRAPPER = re.compile(r"(\.(sh|bash|zsh)|(^|/)makefile)$", re.IGNORECASE)
 
 
-def validate_task(workspace: Workspace, task_id: str, settings: Settings, reporter: Reporter) -> Task:
-    """Validate the task's present chain again (then the next best ones) and mask what passes.
+def validate_task(
+    workspace: Workspace, task_id: str, settings: Settings, reporter: Reporter, *, then_mask: bool = True
+) -> Task:
+    """Validate the task's present chain again (then the next best ones) and, unless told not to, mask what passes.
 
     Finished executions of the same code are reused (`flows.shared_runs`).
 
     Raises:
         ExpbenchError: `RECORD_INVALID` when the task has no chain; `WORKSPACE_LOCKED`; the machinery failed.
     """
-    return _again(workspace, task_id, settings, reporter, Status.LOCATED)
+    return _again(workspace, task_id, settings, reporter, Status.LOCATED, then_mask=then_mask)
 
 
-def mask_task(workspace: Workspace, task_id: str, settings: Settings, reporter: Reporter) -> Task:
+def mask_task(
+    workspace: Workspace, task_id: str, settings: Settings, reporter: Reporter, *, policy: MaskPolicy | None = None
+) -> Task:
     """Plan, apply and scan the mask of a validated task again, round trip included.
 
     Raises:
         ExpbenchError: `RECORD_INVALID` when the task has not passed validation; `WORKSPACE_LOCKED`; the machinery
-            failed.
+            failed; `USAGE`: the policy names a function that cannot be masked.
     """
-    return _again(workspace, task_id, settings, reporter, Status.VALIDATED)
+    return _again(workspace, task_id, settings, reporter, Status.VALIDATED, policy=policy)
 
 
 def advance(workspace: Workspace, task_id: str, settings: Settings, reporter: Reporter) -> Task:
@@ -81,8 +86,17 @@ def advance(workspace: Workspace, task_id: str, settings: Settings, reporter: Re
     return _again(workspace, task_id, settings, reporter, begin)
 
 
-def _again(workspace: Workspace, task_id: str, settings: Settings, reporter: Reporter, begin: Status) -> Task:
-    with _stages(workspace, settings, reporter, reads=begin is not Status.VALIDATED) as stages:
+def _again(
+    workspace: Workspace,
+    task_id: str,
+    settings: Settings,
+    reporter: Reporter,
+    begin: Status,
+    *,
+    then_mask: bool = True,
+    policy: MaskPolicy | None = None,
+) -> Task:
+    with open_stages(workspace, settings, reporter, reads=begin is not Status.VALIDATED) as stages:
         task = workspace.load_task(task_id)
         _check(task, begin)
         if begin is Status.DRAFT:
@@ -93,14 +107,14 @@ def _again(workspace: Workspace, task_id: str, settings: Settings, reporter: Rep
             reporter.start("validate", 1)
             with workspace.ledger.timed("validate", task_id):
                 base = located.task.evolve(status_reason="", validation=None, leaks=None, round_trip=None, masked=())
-                task = _saved(stages, stages._validation.validated(located.evolve(task=base)))
+                task = _saved(stages, stages.validation.validated(located.evolve(task=base)))
             reporter.step("validate", f"{task_id}: {task.status}" + _because(task))
         else:
             task = task.evolve(status=Status.VALIDATED, status_reason="", leaks=None, round_trip=None)
-        if task.status is Status.VALIDATED:
+        if task.status is Status.VALIDATED and then_mask:
             reporter.start("mask", 1)
             with workspace.ledger.timed("mask", task_id):
-                task = _saved(stages, _masked(stages, task))
+                task = _saved(stages, _masked(stages, task, policy))
             reporter.step("mask", f"{task_id}: {task.status}" + _because(task))
         if task.status is Status.MASKED and votes_on(task):  # the same content as before: decisions on it stay in force
             task = _saved(stages, counted(task, read_policy(workspace).reviewers))
@@ -128,7 +142,9 @@ def _because(task: Task) -> str:
 
 
 @contextmanager
-def _stages(workspace: Workspace, settings: Settings, reporter: Reporter, *, reads: bool) -> Iterator[TaskStages]:
+def open_stages(
+    workspace: Workspace, settings: Settings, reporter: Reporter, *, reads: bool, fresh: bool = False
+) -> Iterator[TaskStages]:
     """The stages on what the workspace holds; the workspace is locked and its containers are gone in the end.
 
     Args:
@@ -136,6 +152,7 @@ def _stages(workspace: Workspace, settings: Settings, reporter: Reporter, *, rea
         settings: of this machine.
         reporter: progress.
         reads: does a stage read code or runs, which in a workspace of the model engine asks the model?
+        fresh: execute everything again, instead of using finished executions of the same code.
     """
     info = workspace.info()
     sandbox = open_sandbox(info.inputs.sandbox)
@@ -146,9 +163,9 @@ def _stages(workspace: Workspace, settings: Settings, reporter: Reporter, *, rea
             yield TaskStages(
                 workspace=workspace,
                 settings=settings,
-                sandbox=SharedRuns(sandbox, workspace.root / ".runs"),
+                sandbox=sandbox if fresh else SharedRuns(sandbox, workspace.root / ".runs"),
                 snapshot=Snapshot.load(workspace.root / "repository"),
-                document=_read(directory / "document.json", Document),
+                document=read_record(directory / "document.json", Document),
                 pdf=directory / "paper.pdf",
                 repeats=info.inputs.repeats,
                 reporter=reporter,
@@ -169,7 +186,12 @@ def _engine(workspace: Workspace, settings: Settings, reads: bool) -> Iterator[M
         yield engine
 
 
-def _read(path: Path, model: type[ModelT]) -> ModelT:
+def read_record(path: Path, model: type[ModelT]) -> ModelT:
+    """A record that an earlier stage wrote.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`.
+    """
     try:
         return model.model_validate_json(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -211,7 +233,7 @@ def _located_again(stages: TaskStages, task: Task) -> Located:
     )  # fmt: skip
     query = TaskQuery.from_draft(draft.evolve(question=task.question, method=task.method))
     index = build_index(stages.snapshot, cache=stages.settings.cache_dir / "indexes")
-    found = stages._found(base, query, index)
+    found = stages.locate(base, query, index)
     refused = {entry for review in task.reviews for entry in review.wishes.get("refused", ())}
     chains = [chain for chain in found.chains if not set(chain.entries) <= refused]
     named = next((review.wishes["sources"] for review in reversed(task.reviews) if "sources" in review.wishes), None)
@@ -229,7 +251,7 @@ def _located_again(stages: TaskStages, task: Task) -> Located:
 
 def _draft_of(stages: TaskStages, task: Task) -> Draft:
     path = stages.workspace.paper_dir(task.paper.id) / "drafts.json"
-    for draft in _read(path, DraftResult).drafts:
+    for draft in read_record(path, DraftResult).drafts:
         if f"{task.paper.id}-{draft.slug}" == task.id:
             return draft
     raise ExpbenchError(
@@ -282,21 +304,33 @@ def _role(path: str) -> str:
 # --- mask ------------------------------------------------------------------------------------------------------------
 
 
-def _masked(stages: TaskStages, task: Task) -> Task:
+def _masked(stages: TaskStages, task: Task, policy: MaskPolicy | None) -> Task:
     """Mask, scan and round trip, with the paths that reviewers want masked or kept."""
     mask: set[str] = set()
     keep: set[str] = set()
     for review in task.reviews:  # the last word on a path counts
         mask = (mask - set(review.wishes.get("keep", ()))) | set(review.wishes.get("mask", ()))
         keep = (keep - set(review.wishes.get("mask", ()))) | set(review.wishes.get("keep", ()))
+    policy = _with_functions(policy, mask)
+    mask = {path for path in mask if "::" not in path}
     if not mask and not keep:
-        return stages.masked_by(task)
-    done = stages.masked_by(task, lambda plan: _wished(plan, mask, keep))
+        return stages.masking.masked(task, policy=policy)
+    done = stages.masking.masked(task, lambda plan: _wished(plan, mask, keep), policy)
     if done.status is not Status.REJECTED or not keep:
         return done
     message = f"a reviewer wanted to keep {', '.join(sorted(keep))}; it stays masked, because {done.status_reason}"
     problem = Problem(component="review", where=", ".join(sorted(keep)), message=message)
-    return stages.masked_by(task.evolve(problems=(*task.problems, problem)), lambda plan: _wished(plan, mask, set()))
+    task = task.evolve(problems=(*task.problems, problem))
+    return stages.masking.masked(task, lambda plan: _wished(plan, mask, set()), policy)
+
+
+def _with_functions(policy: MaskPolicy | None, mask: set[str]) -> MaskPolicy | None:
+    """The policy with the functions (`path::name`) that reviewers want masked."""
+    wished = tuple(sorted(path for path in mask if "::" in path))
+    if not wished:
+        return policy
+    policy = policy or MaskPolicy()
+    return policy.evolve(functions=tuple(dict.fromkeys((*policy.functions, *wished))))
 
 
 def _wished(plan: MaskPlan, mask: set[str], keep: set[str]) -> MaskPlan:

@@ -10,33 +10,26 @@ machinery could not establish (data that is not at hand, a broken sandbox) stays
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from flows.chains import Located, traced, with_chain
+from flows.chains import Located, Traces, with_chain
 from flows.engines import ModelEngine, fails_here, with_prompts
+from flows.mask_stage import MaskStage
 from flows.review.content import decided_on
 from flows.validate_stage import ValidateStage, model_stages_digest
-from masking.apply import apply_mask
-from masking.leaks import scan_leaks
-from masking.plan import plan_mask
-from masking.records import MaskPlan
-from masking.roundtrip import round_trip
 from pipeline.digests import digest_of
-from pipeline.files import remove_tree
 from pipeline.llm import ModelError
 from pipeline.locator import Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.paper import Document
 from pipeline.progress import Details, Reporter
 from pipeline.repository import Snapshot
-from pipeline.sandbox import RunResult, Sandbox
+from pipeline.sandbox import Sandbox
 from pipeline.schema import Problem, Record
 from pipeline.settings import Settings
 from pipeline.store import Workspace
-from pipeline.task import RoundTrip, Status, Task, Verdict
-from pipeline.validation import make_plan
-from pipeline.validation.outcome import decide, match_claims, read_outputs
+from pipeline.task import Status, Task
 from pipeline.version import STAGE_VERSIONS
 
 __all__ = ["TaskStages"]
@@ -65,6 +58,7 @@ class TaskStages:
     reporter: Reporter
     engine: ModelEngine | None = None
     """Locates, words requirements and looks at runs with a model; None: keyless."""
+    _traces: Traces = field(default_factory=Traces, init=False)
 
     def process(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[Task]:
         """All stages for all tasks, stage by stage; returns the tasks in the order given.
@@ -74,9 +68,9 @@ class TaskStages:
             queries: what to look for in the repository, one per task.
         """
         located = self._locate_all(tasks, queries)
-        validated = self._each("validate", located, self._validation.validated)
+        validated = self._each("validate", located, self.validation.validated)
         masked = self._each("mask", validated, self._masked)
-        return [self._saved(task) for task in masked]
+        return [self._decided(task) for task in masked]
 
     @property
     def _alternatives(self) -> int:
@@ -84,7 +78,22 @@ class TaskStages:
         return self.settings.refinement_rounds - 1 + self.settings.equivalents
 
     @property
-    def _validation(self) -> ValidateStage:
+    def masking(self) -> MaskStage:
+        """The stage that masks one task."""
+        return MaskStage(
+            workspace=self.workspace,
+            settings=self.settings,
+            sandbox=self.sandbox,
+            snapshot=self.snapshot,
+            document=self.document,
+            pdf=self.pdf,
+            repeats=self.repeats,
+            image_of=self.validation.image_of,
+        )
+
+    @property
+    def validation(self) -> ValidateStage:
+        """The stage that validates one task."""
         return ValidateStage(
             workspace=self.workspace,
             settings=self.settings,
@@ -93,6 +102,7 @@ class TaskStages:
             repeats=self.repeats,
             reporter=Details(self.reporter, "validate"),
             engine=self.engine,
+            traces=self._traces,
         )
 
     # --- locate and trace ---
@@ -108,7 +118,7 @@ class TaskStages:
                 with self.workspace.ledger.timed("locate", task.id):
                     if index is None:
                         index = build_index(self.snapshot, cache=self.settings.cache_dir / "indexes")
-                    found = self._found(task, query, index)
+                    found = self.locate(task, query, index)
                     self._saved(found.task)
                     self.workspace.finish(f"{task.id}/locate", key, found)
             results.append(found)
@@ -117,8 +127,11 @@ class TaskStages:
         self.reporter.end("locate", f"{sum(bool(r.chains) for r in results)} of {len(tasks)} tasks have a chain")
         return results
 
-    def _found(self, task: Task, query: TaskQuery, index: RepositoryIndex) -> Located:
-        """Search by rules, then, with a model, let it check that ranking; its way is kept in `locate.json`."""
+    def locate(self, task: Task, query: TaskQuery, index: RepositoryIndex) -> Located:
+        """The chains that may answer the task's question, best first, or what was searched where there is none.
+
+        Searches by rules; then, with a model, lets it check that ranking, and keeps its way in `locate.json`.
+        """
         ranking = locate(index, query, max_alternatives=self._alternatives)
         if self.engine is None:
             return self._located(task, ranking)
@@ -156,65 +169,13 @@ class TaskStages:
             )
             return Located(task=rejected)
         chains = (location.chain, *location.alternatives)
-        found = with_chain(task, chains[0], traced(self.snapshot, task, chains[0]))
+        found = with_chain(task, chains[0], self._traces.of(self.snapshot, task, chains[0]))
         return Located(task=found.evolve(status=Status.LOCATED, problems=problems), chains=chains)
 
     # --- mask ---
 
     def _masked(self, task: Task) -> Task:
-        return self.masked_by(task) if task.status is Status.VALIDATED else task
-
-    def masked_by(self, task: Task, adjust: Callable[[MaskPlan], MaskPlan] | None = None) -> Task:
-        """Mask, scan, round trip; only what passes all three becomes a release candidate.
-
-        Args:
-            task: validated.
-            adjust: changes the plan before it is applied, e.g. for paths that a reviewer wants masked.
-        """
-        plan = plan_mask(task, self.snapshot, documents=(self.document,), paper_sha256=self.document.sha256)
-        if adjust is not None:
-            plan = adjust(plan)
-        task = task.evolve(masked=plan.paths, problems=(*task.problems, *plan.problems))
-        repository = self.workspace.masked_repository(task.id)
-        remove_tree(repository)  # of a run that was ended before this stage was recorded
-        apply_mask(self.snapshot, plan, repository)
-        leaks = scan_leaks(
-            repository, snapshot=self.snapshot, plan=plan, task=task, documents=(self.document,), pdf=self.pdf
-        )
-        task = task.evolve(leaks=leaks)
-        if leaks.verdict is not Verdict.PASS:
-            worst = max(leaks.hits, key=lambda hit: hit.score, default=None)
-            detail = f"{worst.where}: {worst.detail}" if worst else "a check could not run"
-            return task.evolve(status=Status.REJECTED, status_reason=f"the answer can be read: {detail}")
-        out = self.workspace.task_dir(task.id) / "validation" / "round_trip"
-        trip = self._round_trip(task, plan, repository, out)
-        task = task.evolve(round_trip=trip)
-        if trip.verdict is Verdict.PASS:
-            return task.evolve(status=Status.MASKED)
-        if trip.verdict is Verdict.UNKNOWN:
-            return task.evolve(status_reason=f"round trip unknown: {trip.reason}")
-        return task.evolve(status=Status.REJECTED, status_reason=f"round trip failed: {trip.reason}")
-
-    def _round_trip(self, task: Task, plan: MaskPlan, repository: Path, out: Path) -> RoundTrip:
-        claims = task.truth.expected.claims
-        spec = make_plan(task, self.snapshot, limits=self.settings.limits)
-
-        def judge(result: RunResult, logs: Path) -> Verdict:
-            matches = match_claims(claims, [read_outputs(result, logs, spec.commands)])
-            return decide(claims, matches)[0]
-
-        return round_trip(
-            task,
-            masked=repository,
-            snapshot=self.snapshot,
-            plan=plan,
-            image=self._validation.image_of(task),
-            sandbox=self.sandbox,
-            spec=spec,
-            judge=judge,
-            out=out,
-            owner=self.workspace.owner,
-        )
+        return self.masking.masked(task) if task.status is Status.VALIDATED else task
 
     # --- bookkeeping ---
 
@@ -228,7 +189,8 @@ class TaskStages:
             if state is None:
                 with self.workspace.ledger.timed(stage, task.id):
                     state = _State(task=work(item))
-                    self._saved(state.task)
+                    if state.task != task:
+                        self._saved(state.task)
                     self.workspace.finish(f"{task.id}/{stage}", key, state)
             results.append(state.task)
             reason = f": {state.task.status_reason}" if state.task.status_reason else ""
@@ -236,19 +198,23 @@ class TaskStages:
         self.reporter.end(stage)
         return results
 
-    def _saved(self, task: Task) -> Task:
-        """Write the task; a decision on the same content stays in force, one on other content stays on record."""
+    def _saved(self, task: Task) -> None:
+        self.workspace.save_task(self._decided(task))
+
+    def _decided(self, task: Task) -> Task:
+        """The task with the decisions on record; one on the same content is in force, as the task on disk has it."""
         if self.workspace.has_task(task.id):
             old = self.workspace.load_task(task.id)
             if old.reviews:
                 unchanged = decided_on(old, task) or old.evolve(status=task.status, reviews=task.reviews) == task
-                task = old if unchanged else task.evolve(reviews=old.reviews)
-        self.workspace.save_task(task)
+                return old if unchanged else task.evolve(reviews=old.reviews)
         return task
 
     def _key(self, stage: str, value: Record) -> dict[str, str]:
         """What a stage depends on: its version, the value it starts from, the snapshot, the options and the model."""
         engine = {} if self.engine is None else {"engine": model_stages_digest(self.engine)}
+        if self.engine is not None and self.settings.write_scripts:
+            engine["write_scripts"] = "yes"
         return engine | {
             "stage": stage,
             "version": "/".join(STAGE_VERSIONS[name] for name in ("locate", "trace", "validate", "mask")),

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
 from extractors.outcome import restate_expected
-from flows.chains import Located, traced, with_chain
+from flows.chains import Located, Traces, with_chain
 from flows.engines import ModelEngine, fails_here, prompts_digest, with_prompts
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.files import remove_tree
 from pipeline.llm import ModelError, load_prompt
 from pipeline.locator import Chain
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
-from pipeline.sandbox import BuildSpec, Image, RunResult, Sandbox
+from pipeline.sandbox import BuildSpec, Image, RunResult, Sandbox, pythons_of
 from pipeline.schema import Problem, Severity
 from pipeline.settings import Settings
 from pipeline.store import Workspace
-from pipeline.task import Environment, SourceScript, Status, Task, ValidationReport, Verdict
+from pipeline.task import Environment, SourceScript, Status, Task, Usage, ValidationReport, Verdict
 from pipeline.tracing import Trace
 from pipeline.validation import (
     EnvironmentPlan,
+    build_with_corrections,
     extend_environment,
     missing_modules,
     missing_system_packages,
@@ -31,10 +33,17 @@ from pipeline.validation import (
     validate,
     validate_with_refinement,
 )
+from pipeline.validation.building import unbuildable_package
 from pipeline.validation.outcome import learn_bands, supported_claims
+from pipeline.validation.writing import SCRIPT, with_script, write_script
 
-__all__ = ["ValidateStage", "model_stages_digest"]
+__all__ = ["ValidateStage", "model_stages_digest", "snapshot_of", "written_tree"]
 
+_NO_BASE = frozenset({FailureKind.SANDBOX_UNAVAILABLE, FailureKind.NETWORK})
+"""How making the base image of another Python fails where Debian cannot be reached, or only root could do it."""
+_TRIES_OF_A_PACKAGE = 2
+_UNBUILDABLE = 6
+"""A package that cannot be built is tried in another version, then left out; so many steps for one environment."""
 _ENVIRONMENT_ROUNDS = 3
 """How often a missing module may extend an environment: each round names one more, and research code rarely has more
 than two that nothing declares."""
@@ -52,6 +61,8 @@ class ValidateStage:
     reporter: Reporter
     engine: ModelEngine | None = None
     """Words requirements and gives a second opinion on runs; None: keyless."""
+    traces: Traces = field(default_factory=Traces)
+    """What was traced already."""
 
     def validated(self, located: Located) -> Task:
         """Try the chains in order until one reproduces the claims (EXP-Bench 3.2, stage 3: refinement).
@@ -59,8 +70,11 @@ class ValidateStage:
         Raises:
             ExpbenchError: the machinery failed; nothing is known about the task.
         """
+        original = snapshot_of(self.workspace, located.task, self.snapshot)
+        if original.root != self.snapshot.root:
+            return replace(self, snapshot=original).validated(located)
         if not located.chains:
-            return located.task
+            return self._written(located.task, located.task, located.task.status_reason)
         candidates: dict[int, Task] = {}
         refined = validate_with_refinement(
             located.chains,
@@ -79,7 +93,48 @@ class ValidateStage:
         reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
         if report.verdict is Verdict.UNKNOWN:
             return task.evolve(status=Status.LOCATED, status_reason=f"not validated: {reason}")
-        return task.evolve(status=Status.REJECTED, status_reason=f"not reproduced: {reason}")
+        rejected = task.evolve(status=Status.REJECTED, status_reason=f"not reproduced: {reason}")
+        tried = "; ".join(
+            f"{attempt.candidate.entries[0]}: {_tellable(attempt.report)}" for attempt in refined.attempts
+        )
+        return self._written(rejected, located.task, tried)
+
+    def _written(self, otherwise: Task, base: Task, failed: str) -> Task:
+        """The task with a script that a model wrote, where none of the repository's serves and one passes the checks.
+
+        Args:
+            otherwise: the outcome without one.
+            base: the task before any chain.
+            failed: what was tried and how it failed.
+        """
+        if self.engine is None or not self.settings.write_scripts or not base.truth.expected.claims:
+            return otherwise
+        try:
+            with self.engine.working("validate", base.id):
+                script = write_script(
+                    base, self.snapshot, log=failed, client=self.engine.client, reporter=self.reporter
+                )
+        except ModelError as error:
+            if not fails_here(error):
+                raise
+            return _noted(otherwise, f"no script was written: {error.cause}")
+        if script is None:
+            return otherwise
+        base = with_prompts(base, [script.prompt])
+        tree = with_script(self.snapshot, script.code, written_tree(self.workspace, base.id))
+        by = f"written by {script.model}, not part of the repository: {script.why}"
+        source = SourceScript(path=SCRIPT, role="entry", score=0.0, reasons=(by,))
+        usage = Usage(argv=("python", SCRIPT), reason=f"written by {script.model}")
+        chain = Chain(sources=(source,), usage=(usage,), confidence=0.0)
+        candidates: dict[int, Task] = {}
+        stage = replace(self, snapshot=tree)
+        base = base.evolve(truth=base.truth.evolve(not_found=None))
+        report = stage._looked_at(stage._attempt(base, chain, "written", candidates, 1), candidates, 1)
+        if report.verdict is not Verdict.PASS:
+            remove_tree(written_tree(self.workspace, base.id))
+            return _noted(otherwise, f"a script that {script.model} wrote did not pass either: {report.reason}")
+        task = _noted(candidates[1].evolve(validation=report), f"its script was {by}: a reviewer has to look")
+        return stage._worded(_supported(task, report))
 
     def _looked_at(self, report: ValidationReport, candidates: dict[int, Task], number: int) -> ValidationReport:
         """A passed attempt with the model's opinion of its last run beside the rules'; never kinder than theirs."""
@@ -187,7 +242,7 @@ class ValidateStage:
         repeats: int | None = None,
     ) -> ValidationReport:
         """Validate one chain; what its run misses extends the environment, a bounded number of times."""
-        trace_ = traced(self.snapshot, base, chain)
+        trace_ = self.traces.of(self.snapshot, base, chain)
         task = with_chain(base, chain, trace_)
         out = self.workspace.task_dir(task.id) / "validation" / name
         modules: tuple[str, ...] = ()
@@ -224,32 +279,49 @@ class ValidateStage:
         self, task: Task, trace_: Trace, modules: tuple[str, ...], libraries: tuple[str, ...]
     ) -> tuple[EnvironmentPlan | None, Image | None, tuple[Problem, ...]]:
         """Resolve and build; what this repository's declarations cannot give is a problem, not the end of the run."""
-        problems: tuple[Problem, ...] = ()
         plan: EnvironmentPlan | None = None
-        try:
-            plan = resolve_environment(
-                self.snapshot,
-                sources=tuple(source.path for source in task.truth.sources),
-                reached=trace_.reached,
-                extra=modules,
-                before=_commit_date(self.snapshot),
-                cache=self.settings.cache_dir,
-                reporter=self.reporter,
-            )
-            plan = extend_environment(plan, libraries)
-            problems = plan.problems
-            directory = self.workspace.root / "environments" / plan.spec.digest[:12]
-            self.workspace.write_json(directory / "spec.json", plan.spec)
-            image = self._build(plan, directory / "build.log")
-        except ExpbenchError as error:
-            if error.kind is not FailureKind.ENVIRONMENT_UNBUILDABLE:
-                raise
-            problem = Problem(component="validate.environment", where=error.object, message=error.cause)
-            return plan, None, (*problems, problem)
-        return plan, image, problems
+        unbuildable: list[str] = []
+        pythons = pythons_of(self.sandbox)
+        noted: tuple[Problem, ...] = ()
+        while True:
+            try:
+                plan = resolve_environment(
+                    self.snapshot,
+                    sources=tuple(source.path for source in task.truth.sources),
+                    reached=trace_.reached,
+                    extra=modules,
+                    before=_commit_date(self.snapshot),
+                    cache=self.settings.cache_dir,
+                    reporter=self.reporter,
+                    pythons=pythons,
+                    unbuildable=unbuildable,
+                )
+                plan = extend_environment(plan, libraries)
+                plan, image, found = build_with_corrections(plan, self._build, self._build_log)
+            except ExpbenchError as error:
+                other = plan.spec.python if plan is not None else pythons[0]
+                if error.kind in _NO_BASE and other != pythons[0]:
+                    message = f"Python {other} cannot be had here, {pythons[0]} is used instead: {error.cause}"
+                    noted = (Problem(component="validate.environment", where="python", message=message),)
+                    pythons = pythons[:1]
+                    continue
+                if error.kind is not FailureKind.ENVIRONMENT_UNBUILDABLE:
+                    raise
+                name = unbuildable_package(error.cause)
+                if name and unbuildable.count(name) < _TRIES_OF_A_PACKAGE and len(unbuildable) < _UNBUILDABLE:
+                    unbuildable.append(name)
+                    continue
+                problem = Problem(component="validate.environment", where=error.object, message=error.cause)
+                return plan, None, (*(plan.problems if plan else ()), problem)
+            return plan, image, (*noted, *plan.problems, *found)
 
-    def _build(self, plan: EnvironmentPlan, log: Path) -> Image:
+    def _build(self, plan: EnvironmentPlan) -> Image:
+        log = self._build_log(plan)
+        self.workspace.write_json(log.with_name("spec.json"), plan.spec)
         return self.sandbox.build(plan.spec, log=log, owner=self.workspace.owner, reporter=self.reporter)
+
+    def _build_log(self, plan: EnvironmentPlan) -> Path:
+        return self.workspace.root / "environments" / plan.spec.digest[:12] / "build.log"
 
     def _record(self, plan: EnvironmentPlan, image: Image) -> Environment:
         return Environment(
@@ -272,7 +344,10 @@ def model_stages_digest(engine: ModelEngine) -> str:
     prompts = [
         load_prompt("pipeline.locator.prompts", "locate_agent").ref,
         load_prompt("pipeline.tracing.prompts", "describe_steps").ref,
-        *(load_prompt("pipeline.validation.prompts", name).ref for name in ("monitor", "monitor_confirm")),
+        *(
+            load_prompt("pipeline.validation.prompts", name).ref
+            for name in ("monitor", "monitor_confirm", "write_script")
+        ),
     ]
     return digest_of({"model": engine.identity, "prompts": prompts_digest(prompts)})
 
@@ -294,6 +369,34 @@ def _result_of(directory: Path) -> RunResult:
             consequence="The run was not looked at by the model",
             next_step="Run the same `expbench curate` with --resume",
         ) from error
+
+
+def written_tree(workspace: Workspace, task_id: str) -> Path:
+    """Where the repository lies together with a script that a model wrote for the task."""
+    return workspace.task_dir(task_id) / "written" / "repository"
+
+
+def snapshot_of(workspace: Workspace, task: Task, snapshot: Snapshot) -> Snapshot:
+    """The repository that the task's scripts are part of: with the written script, where its chain is one.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`: that copy is gone or was changed.
+    """
+    if all(source.path != SCRIPT for source in task.truth.sources):
+        return snapshot
+    return Snapshot.load(written_tree(workspace, task.id))
+
+
+def _tellable(report: ValidationReport) -> str:
+    """How a chain failed, for a model that must not learn what the paper states."""
+    if report.matches and not any(run.failure for run in report.runs):
+        return "it ran, and does not reproduce what the paper reports"
+    return report.reason
+
+
+def _noted(task: Task, message: str) -> Task:
+    problem = Problem(component="validate.model", where=task.id, message=message)
+    return task.evolve(problems=(*task.problems, problem))
 
 
 def _supported(task: Task, report: ValidationReport) -> Task:

@@ -110,6 +110,6 @@ def _edited(entry: Entry, data: bytes, edits: list[TextEdit]) -> bytes:
             consequence="No masked repository was written",
             next_step="Plan the mask again from the same snapshot",
         )  # fmt: skip
-    for start, end in sorted({(edit.start, edit.end) for edit in edits}, reverse=True):
-        data = data[:start] + REPLACEMENT + data[end:]
+    for start, end, text in sorted({(edit.start, edit.end, edit.replacement) for edit in edits}, reverse=True):
+        data = data[:start] + text.encode("utf-8") + data[end:]
     return data

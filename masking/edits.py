@@ -7,10 +7,12 @@ without a word of the original's text.
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Final
 
 from masking.apply import REPLACEMENT
+from masking.functions import MASKED_BODY, MASKED_PARAMETERS
 from masking.git import git
 from masking.notebooks import clear_outputs
 from masking.records import TextEdit
@@ -20,6 +22,10 @@ from pipeline.task import MaskedPath
 __all__ = ["Recipe", "derive_edits", "recipe_of"]
 
 _CHANGED: Final = frozenset({"edited", "outputs_cleared"})
+_MARKS: Final = re.compile(
+    b"(" + b"|".join(re.escape(m) for m in (MASKED_BODY.encode(), MASKED_PARAMETERS.encode(), REPLACEMENT)) + b")"
+)
+"""What edits write; a masked body's mark holds the plain one and so comes first."""
 
 
 class Recipe(Record):
@@ -69,7 +75,8 @@ def derive_edits(path: str, original: bytes, masked: bytes) -> tuple[TextEdit, .
     """
     if original == masked:
         return ()
-    first, *rest = masked.split(REPLACEMENT)
+    first, *rest = _MARKS.split(masked)
+    marks, rest = rest[::2], rest[1::2]
     if not rest or not original.startswith(first):
         return None
     digest = hashlib.sha256(original).hexdigest()
@@ -83,6 +90,7 @@ def derive_edits(path: str, original: bytes, masked: bytes) -> tuple[TextEdit, .
             end = original.find(piece, start + 1)
         if end < 0:
             return None
-        edits.append(TextEdit(path=path, start=start, end=end, sha256=digest))
+        mark = marks[number - 1].decode("ascii")
+        edits.append(TextEdit(path=path, start=start, end=end, sha256=digest, replacement=mark))
         start = end + len(piece)
     return tuple(edits)

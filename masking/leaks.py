@@ -15,11 +15,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from masking.apply import ATTRIBUTES, CONFIG
+from masking.environments import EnvironmentFindings, own_distribution
 from masking.git import AUTHOR, BRANCH, DATE, MESSAGE, git, objects
 from masking.numbers import BLOCKING, NumberProbe, significant_digits
 from masking.papers import PaperProbe, document_text
@@ -33,9 +34,9 @@ from pipeline.errors import ExpbenchError
 from pipeline.paper import Document
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
-from pipeline.task import LeakHit, LeakReport, Task, Verdict
+from pipeline.task import AcceptedHit, LeakHit, LeakReport, Task, Verdict
 
-__all__ = ["scan_leaks", "scan_task_text"]
+__all__ = ["scan_leaks", "scan_task_text", "with_accepted"]
 
 _EXPECTED_GIT_FILES: Final = re.compile(
     r"HEAD|index|config|info/attributes|info/exclude|description|refs/heads/main"
@@ -46,7 +47,8 @@ MAX_READ: Final = 128 << 20
 
 def scan_leaks(
     masked: Path, *, snapshot: Snapshot, plan: MaskPlan, task: Task, documents: Sequence[Document] = (),
-    pdf: Path | None = None, canaries: Sequence[str] = (),
+    pdf: Path | None = None, canaries: Sequence[str] = (), environment: EnvironmentFindings | None = None,
+    accepted: Sequence[AcceptedHit] = (),
 ) -> LeakReport:  # fmt: skip
     """Scan a masked repository.
 
@@ -58,6 +60,8 @@ def scan_leaks(
         documents: readings of the paper.
         pdf: the paper's file.
         canaries: strings of private artefacts.
+        environment: what `masking.environments.scan_environment` found in the image that the agent gets.
+        accepted: hits that a reviewer accepted; they are reported apart and do not block.
 
     Raises:
         ExpbenchError: `TOOL_MISSING` without git.
@@ -65,7 +69,37 @@ def scan_leaks(
     """
     if not masked.is_dir():
         raise FileNotFoundError(masked)
-    return _Scan(masked, snapshot, plan, task, documents, pdf, canaries).report()
+    report = _Scan(masked, snapshot, plan, task, documents, pdf, canaries).report()
+    if environment is not None:
+        report = _with_environment(report, environment)
+    return with_accepted(report, accepted)
+
+
+def _with_environment(report: LeakReport, found: EnvironmentFindings) -> LeakReport:
+    report = report.evolve(
+        hits=_ordered([*report.hits, *found.hits]), problems=(*report.problems, *found.problems),
+        checks=(*report.checks, *found.checks),
+    )  # fmt: skip
+    return report.evolve(verdict=_verdict(report.hits, report.problems))
+
+
+def with_accepted(report: LeakReport, accepted: Sequence[AcceptedHit]) -> LeakReport:
+    """The report with the hits that a reviewer accepted set apart; those that were not found again are dropped."""
+    known = {item.hit.id: item for item in accepted}
+    hits = [*report.hits, *(item.hit for item in report.accepted)]
+    left = _ordered([hit for hit in hits if hit.id not in known])
+    taken = tuple(known[hit.id].evolve(hit=hit) for hit in _ordered(hits) if hit.id in known)
+    return report.evolve(hits=left, accepted=taken, verdict=_verdict(left, report.problems))
+
+
+def _ordered(hits: Iterable[LeakHit]) -> tuple[LeakHit, ...]:
+    return tuple(sorted(set(hits), key=lambda hit: (-hit.score, hit.kind, hit.where, hit.detail)))
+
+
+def _verdict(hits: Iterable[LeakHit], problems: Iterable[Problem]) -> Verdict:
+    if any(hit.score >= BLOCKING for hit in hits):
+        return Verdict.FAIL
+    return Verdict.UNKNOWN if any(p.severity is not Severity.INFO for p in problems) else Verdict.PASS
 
 
 class _Scan:
@@ -93,7 +127,7 @@ class _Scan:
         if canaries:
             self.checks.append("canary")
         self.probe = Probe(
-            references=references(task, snapshot),
+            references=references(task, snapshot, plan.edits),
             digests=self._originals(plan),
             claims=task.truth.expected.claims,
             paper=paper if paper.usable else None,
@@ -125,13 +159,12 @@ class _Scan:
         self._git_objects(blobs)
         self.hits += scan_task_text(self.task)
         self.checks.append("task_text")
-        self._own_distribution()
-        hits = sorted(set(self.hits), key=lambda hit: (-hit.score, hit.kind, hit.where, hit.detail))
-        unread = any(problem.severity is not Severity.INFO for problem in self.problems)
-        blocked = any(hit.score >= BLOCKING for hit in hits)
+        self.checks.append("installed_package")
+        self.hits += own_distribution(self.task, self.snapshot)
+        hits = _ordered(self.hits)
         return LeakReport(
-            verdict=Verdict.FAIL if blocked else Verdict.UNKNOWN if unread else Verdict.PASS,
-            hits=tuple(hits),
+            verdict=_verdict(hits, self.problems),
+            hits=hits,
             files=self.files,
             bytes=self.bytes,
             git_objects=self.objects,
@@ -222,17 +255,6 @@ class _Scan:
         if not fresh or message != MESSAGE.encode():
             self._hit(f"object {id_}", "a commit that expbench did not make (it has a parent, or another author)")
 
-    # --- the task and its environment --------------------------------------------------------------------------------
-
-    def _own_distribution(self) -> None:
-        """Is the repository itself installed in the image? Then the masked files are there too."""
-        self.checks.append("installed_package")
-        name = _distribution(self.snapshot)
-        for pin in self.task.environment.packages if name else ():
-            if _canonical(pin.split("==", 1)[0]) == name:
-                detail = f"the environment installs {pin}, the repository's own distribution, with the masked files"
-                self.hits.append(LeakHit(kind="exact", where="environment", detail=detail, score=1.0))
-
 
 def _blob_id(data: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
@@ -242,20 +264,6 @@ def _leads_out(link: bytes, target: bytes) -> bool:
     """Does a link at a relative path point above the root or to an absolute path?"""
     resolved = os.path.normpath(os.path.join(os.path.dirname(link), target))
     return target.startswith(b"/") or resolved == b".." or resolved.startswith(b"../")
-
-
-def _canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name.strip()).lower()
-
-
-def _distribution(snapshot: Snapshot) -> str | None:
-    """The name under which the repository's own packaging installs it."""
-    pattern = re.compile(r"""^\s*(?:setup\(\s*)?name\s*=\s*["']?([A-Za-z0-9][A-Za-z0-9._-]*)["']?""", re.MULTILINE)
-    paths = {file.path for file in snapshot.files}
-    for path in ("pyproject.toml", "setup.cfg", "setup.py"):
-        if path in paths and (match := pattern.search(snapshot.text(path))):
-            return _canonical(match[1])
-    return None
 
 
 def scan_task_text(task: Task) -> list[LeakHit]:

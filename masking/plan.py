@@ -5,6 +5,8 @@ What is taken out, in this order; the first reason that applies is the one that 
 1. the source scripts of the task: entry points, wrappers and configurations of the chain. Library files stay: the paper
    masks "relevant scripts", and an agent re-implements the experiment on top of the library. A chain that consists of
    library files only is masked as it is, because otherwise nothing would be;
+   A library file of such a chain that other, kept files import loses the bodies of the functions that the requirements
+   name, and keeps the rest; so does any file whose functions a person names (`MaskPolicy`);
 2. the paper: its file, any text or PDF that is mostly the paper, and the by-products of its LaTeX source;
 3. README files at the root, and documentation that runs a masked script or states a claimed number;
 4. results: what the re-execution produced, and data files in directories for results;
@@ -25,9 +27,11 @@ from pathlib import PurePosixPath
 from typing import Final, Literal
 
 from masking.comments import TextSpan, text_spans
+from masking.functions import MASKED_BODY, function_sources
 from masking.notebooks import clear_outputs, has_outputs
 from masking.numbers import BLOCKING, NumberHit
 from masking.papers import PaperProbe, document_text, title_patterns
+from masking.partial import MaskPolicy, partial_masks
 from masking.probe import MIN_EXACT, Examination, Probe, Reference, is_code, is_prose
 from masking.records import MaskPlan, TextEdit
 from masking.tree import Entry, entries
@@ -82,12 +86,27 @@ def _root_readme(path: str) -> bool:
     return "/" not in path and path.lower().startswith("readme")
 
 
-def references(task: Task, snapshot: Snapshot) -> list[Reference]:
-    """The texts whose near-duplicates are looked for: masked source scripts and the README files at the root."""
+def references(task: Task, snapshot: Snapshot, edits: Sequence[TextEdit] = ()) -> list[Reference]:
+    """The texts whose near-duplicates are looked for: masked source scripts and the README files at the root.
+
+    Of a file that only lost bodies of functions, those functions are looked for.
+
+    Args:
+        task: names the scripts.
+        snapshot: the original.
+        edits: of the plan.
+    """
     files = {file.path for file in snapshot.files}
+    partly = {edit.path for edit in edits if edit.replacement == MASKED_BODY}
     paths = [script.path for script in masked_sources(task) if script.path in files]
-    paths += sorted(path for path in files if _root_readme(path) and path not in paths)
-    return [Reference(path, (snapshot.root / path).read_bytes()) for path in paths]
+    paths += sorted(path for path in files if (_root_readme(path) or path in partly) and path not in paths)
+    found: list[Reference] = []
+    for path in paths:
+        data = (snapshot.root / path).read_bytes()
+        if path in partly:
+            data = function_sources(data, [edit for edit in edits if edit.path == path])
+        found.append(Reference(path, data))
+    return found
 
 
 def background(task: Task, snapshot: Snapshot) -> Iterator[bytes]:
@@ -102,7 +121,12 @@ def background(task: Task, snapshot: Snapshot) -> Iterator[bytes]:
 
 
 def plan_mask(
-    task: Task, snapshot: Snapshot, *, documents: Sequence[Document] = (), paper_sha256: str | None = None
+    task: Task,
+    snapshot: Snapshot,
+    *,
+    documents: Sequence[Document] = (),
+    paper_sha256: str | None = None,
+    policy: MaskPolicy | None = None,
 ) -> MaskPlan:
     """Plan the mask of one task.
 
@@ -111,14 +135,22 @@ def plan_mask(
         snapshot: the original repository.
         documents: readings of the paper; without one, copies of its text are not recognised.
         paper_sha256: digest of the paper's file; those of the task and of the documents are used besides.
+        policy: whole files or single functions.
+
+    Raises:
+        ExpbenchError: `USAGE`: the policy names a file or function that is not there, or cannot be masked.
     """
-    return _Planner(task, snapshot, documents, paper_sha256).plan()
+    return _Planner(task, snapshot, documents, paper_sha256, policy or MaskPolicy()).plan()
 
 
 class _Planner:
     """Collects decisions; the first reason for a path wins."""
 
-    def __init__(self, task: Task, snapshot: Snapshot, documents: Sequence[Document], paper_sha256: str | None) -> None:
+    def __init__(
+        self, task: Task, snapshot: Snapshot, documents: Sequence[Document], paper_sha256: str | None,
+        policy: MaskPolicy,
+    ) -> None:  # fmt: skip
+        self.policy = policy
         self.task = task
         self.snapshot = snapshot
         self.entries = {entry.path: entry for entry in entries(snapshot.root)}
@@ -131,6 +163,8 @@ class _Planner:
         paper = PaperProbe([document_text(document) for document in documents])
         self.paper = paper if paper.usable else None
         self.sources = masked_sources(task)
+        self.partly: set[str] = set()
+        """Files that stay and lose the bodies of some functions."""
         names = sorted({PurePosixPath(s.path).name for s in self.sources if s.role in {"entry", "wrapper"}})
         self.mentions = re.compile(rb"(?<![\w.-])(?:" + b"|".join(re.escape(n.encode()) for n in names) + rb")(?!\w)")
         self.named = bool(names)
@@ -147,9 +181,10 @@ class _Planner:
         self.problems.append(Problem(component="mask.plan", where=where, message=message, severity=severity))
 
     def plan(self) -> MaskPlan:
+        self._by_function()
         self._by_name()
         probe = Probe(
-            references=references(self.task, self.snapshot),
+            references=references(self.task, self.snapshot, self.edits),
             digests=self._masked_digests(),
             claims=self.task.truth.expected.claims,
             paper=self.paper,
@@ -157,7 +192,7 @@ class _Planner:
             paper_digests=self.paper_digests,
         )
         for path, entry in self.entries.items():
-            if path not in self.chosen and not entry.link:
+            if (path not in self.chosen or path in self.partly) and not entry.link:
                 self._by_content(path, entry, probe)
         self._latex()
         self._equal_files()
@@ -178,8 +213,19 @@ class _Planner:
 
     # --- by name -----------------------------------------------------------------------------------------------------
 
+    def _by_function(self) -> None:
+        """Take single functions out of files that stay: those that a person names, or that the rule finds."""
+        found = partial_masks(self.task, self.snapshot, self.sources, self.policy)
+        self.edits += found.edits
+        self.problems += found.problems
+        for path, why in found.reasons.items():
+            self.partly.add(path)
+            self.choose(path, why, "edited")
+
     def _by_name(self) -> None:
         for script in self.sources:
+            if script.path in self.partly:
+                continue
             if script.path in self.entries:
                 what = (
                     "source script that answers the question"
@@ -238,12 +284,22 @@ class _Planner:
         notebook = path.lower().endswith(".ipynb")
         if notebook and self._clear(path, data):
             data = clear_outputs(data)
+        digest = hashlib.sha256(data).hexdigest()
+        data = self._without_bodies(path, data)
         examination = probe.examine(path, data)
         if self._removes(path, data, examination):
             return
         numbers = probe.numbers(path, data) if notebook else examination.numbers
-        self._edit(path, data, numbers)
-        self._untitle(path, data)
+        self._edit(path, data, numbers, digest)
+        self._untitle(path, data, digest)
+
+    def _without_bodies(self, path: str, data: bytes) -> bytes:
+        """The file with masked bodies as blanks: what is left of it stands where it stood."""
+        for edit in self.edits:
+            if edit.path == path:
+                blank = re.sub(rb"[^\n]", b" ", data[edit.start : edit.end])
+                data = data[: edit.start] + blank + data[edit.end :]
+        return data
 
     def _clear(self, path: str, data: bytes) -> bool:
         try:
@@ -279,7 +335,7 @@ class _Planner:
         suffix = name.suffix.lower()
         return inner or test or is_prose(path) or suffix in _STATED_RESULTS or suffix == ".ipynb"
 
-    def _edit(self, path: str, data: bytes, numbers: Sequence[NumberHit]) -> None:
+    def _edit(self, path: str, data: bytes, numbers: Sequence[NumberHit], digest: str) -> None:
         """Overwrite claimed numbers where that changes nothing that runs.
 
         In comments and docstrings also bare ones of three digits (prose breaks lines between a number and its name),
@@ -287,7 +343,6 @@ class _Planner:
         """
         if not numbers:
             return
-        digest = hashlib.sha256(data).hexdigest()
         texts = text_spans(path, data)
         for number in numbers:
             span = next((t for t in texts if t.start <= number.start and number.end <= t.end), None)
@@ -300,7 +355,7 @@ class _Planner:
             elif blocks and not path.lower().endswith(".ipynb"):  # a notebook that blocks is gone by now
                 self.note(f"{path}:{number.line}", f"{number.detail}; it is code, so it was left", Severity.ERROR)
 
-    def _untitle(self, path: str, data: bytes) -> None:
+    def _untitle(self, path: str, data: bytes, digest: str) -> None:
         """Overwrite the paper's title where that changes nothing that runs: it leads to the paper."""
         found = [match.span() for pattern in self.titles for match in pattern.finditer(data)]
         if not found:
@@ -310,7 +365,7 @@ class _Planner:
         for start, end in found:
             taken = any(edit.path == path and edit.start < end and start < edit.end for edit in self.edits)
             if not taken and any(text.start <= start and end <= text.end for text in texts):
-                edit = TextEdit(path=path, start=start, end=end, sha256=hashlib.sha256(data).hexdigest())
+                edit = TextEdit(path=path, start=start, end=end, sha256=digest)
                 if edit not in self.edits:
                     self.edits.append(edit)
                 self.choose(path, "names the paper by its title", "edited")

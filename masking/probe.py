@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -16,7 +17,7 @@ from typing import Final
 from masking.fingerprints import Fingerprint, Index, Share, code_only, fingerprint
 from masking.numbers import BLOCKING, NumberHit, NumberProbe, TextKind
 from masking.papers import PAPER_SHARE, PaperProbe
-from masking.texts import Budget, Unit, read_units
+from masking.texts import Budget, Pictures, Unit, read_units
 from pipeline.schema import Problem
 from pipeline.task import LeakHit, NumericClaim
 
@@ -50,6 +51,7 @@ FUNCTION_SCORE: Final = 0.5
 """A function that occurs elsewhere (helpers that scripts share) is reported; a person decides."""
 
 _LISTS: Final = frozenset({".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".sh", ".bash"})
+_POINTER: Final = re.compile(rb"version https://git-lfs[^\n]*\n(?:ext-[^\n]*\n)*oid sha256:([0-9a-f]{64})\n")
 _OWN: Final = "own:"
 _COPY: Final = "holds a copy"
 
@@ -184,6 +186,7 @@ class Probe:
         self._numbers = NumberProbe(claims)
         self._paper = paper
         self._paper_digests = paper_digests
+        self._pictures = Pictures()
         self._canaries = tuple(canary.encode() for canary in canaries if canary)
 
     def examine(self, path: str, data: bytes, *, where: str | None = None) -> Examination:
@@ -195,7 +198,7 @@ class Probe:
             where: label for reports; the path when None.
         """
         result = Examination()
-        budget = Budget()
+        budget = Budget(pictures=self._pictures)
         for unit in read_units(path, data, budget, where=where):
             result.hits += self._exact(unit)
             result.hits += self._canary(unit)
@@ -226,6 +229,8 @@ class Probe:
         if len(unit.data) < MIN_EXACT:
             return []
         digest = hashlib.sha256(unit.data).hexdigest()
+        if pointer := _POINTER.match(unit.data):  # git LFS keeps the content elsewhere, under this name
+            digest = pointer[1].decode("ascii")
         if digest in self._paper_digests:
             return [LeakHit(kind="paper", where=unit.where, detail="the paper's file", score=1.0)]
         if digest in self._digests:

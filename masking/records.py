@@ -13,13 +13,15 @@ __all__ = ["MaskPlan", "MaskedRepository", "TextEdit"]
 
 
 class TextEdit(Record):
-    """Bytes of a file that are overwritten with `REPLACEMENT` because they state an answer or name the paper."""
+    """Bytes of a file that are overwritten because they state an answer, compute it, or name the paper."""
 
     path: str
     start: int = Field(ge=0)
     end: int = Field(ge=0)
     sha256: str
     """Digest of the whole file, a notebook's outputs cleared: an edit never applies to anything else."""
+    replacement: str = "[masked]"
+    """What stands there instead; bodies and parameters of masked functions have their own (`masking.functions`)."""
 
 
 class MaskPlan(Record):
@@ -32,6 +34,11 @@ class MaskPlan(Record):
     """Sorted by path, one entry a path."""
     edits: tuple[TextEdit, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def masks_functions(self) -> bool:
+        """Does a file stay that lost the body of a function?"""
+        return any(edit.replacement.startswith("raise ") for edit in self.edits)
 
     def with_action(self, action: str) -> frozenset[str]:
         """The paths with one action (`removed`, `outputs_cleared`, `edited`)."""

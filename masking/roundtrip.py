@@ -28,6 +28,7 @@ Judge = Callable[[RunResult, Path], Verdict]
 _TAIL: Final = 64 << 10
 """Bytes of each output stream in which the cause of a failure is looked for."""
 _MISSING_MODULE: Final = re.compile(r"No module named '?([\w.]+)'?|cannot import name '(\w+)' from '([\w.]+)'")
+_NOT_WRITTEN: Final = "NotImplementedError: [masked]"
 _MISSING_FILE: Final = re.compile(
     r"can't open file|no such file|not found|cannot open|does not exist|FileNotFoundError", re.IGNORECASE
 )
@@ -41,9 +42,12 @@ class _Masked(NamedTuple):
 
 def round_trip(
     task: Task, *, masked: Path, snapshot: Snapshot, plan: MaskPlan, image: Image, sandbox: Sandbox, spec: RunSpec,
-    judge: Judge, out: Path, owner: str,
+    judge: Judge, out: Path, owner: str, repeats: int = 1,
 ) -> RoundTrip:  # fmt: skip
     """Run the chain on the masked and on the restored repository (EXP-Bench 3.2, stage 3; release gate of the design).
+
+    Every repeat has to agree: one masked run that gives the answer is a leak, one restored run that does not is a mask
+    that breaks something. The first repeat that is not as it should be ends its series.
 
     Args:
         task: with the validation of the original.
@@ -54,25 +58,34 @@ def round_trip(
         sandbox: where to run.
         spec: the commands of the validation.
         judge: compares a run with the claims.
-        out: directory for logs: `masked/` and `restored/` below it.
+        out: directory for logs: `masked/run-<n>` and `restored/run-<n>` below it.
         owner: label of the run.
+        repeats: how often each of the two is run, at least 1.
 
     Raises:
         ExpbenchError: the sandbox failed; nothing is known about the task.
     """
     original = task.validation.verdict if task.validation is not None else Verdict.UNKNOWN
-    first = _masked_run(masked, plan, image, sandbox, spec, judge, out / "masked", owner)
+    numbers = range(1, max(1, repeats) + 1)
+    for number in numbers:
+        first = _masked_run(masked, plan, image, sandbox, spec, judge, out / "masked" / f"run-{number}", owner)
+        if first.verdict is not Verdict.FAIL:
+            break
     tree = out / "restored-tree"
     shutil.rmtree(tree, ignore_errors=True)
     try:
         restore(masked, snapshot, plan, tree)
         difference = tree_difference(snapshot.root, tree, ignore=plan.with_action("outputs_cleared"))
-        (out / "restored").mkdir(parents=True, exist_ok=True)
-        result = sandbox.run(image, tree, spec, out=out / "restored", owner=owner)
-        restored = judge(result, out / "restored") if result.failure is None else _failed(result)
+        for number in numbers:
+            logs = out / "restored" / f"run-{number}"
+            logs.mkdir(parents=True, exist_ok=True)
+            result = sandbox.run(image, tree, spec, out=logs, owner=owner)
+            restored = judge(result, logs) if result.failure is None else _failed(result)
+            if restored is not Verdict.PASS:
+                break
     finally:
         shutil.rmtree(tree, ignore_errors=True)
-    return _decide(original, first, restored, difference)
+    return _decide(original, first, restored, difference).evolve(repeats=len(numbers))
 
 
 def _failed(result: RunResult) -> Verdict:
@@ -139,6 +152,8 @@ def _why(result: RunResult, plan: MaskPlan, spec: RunSpec, out: Path) -> _Masked
         if path in removed:
             return _Masked(Verdict.FAIL, f"{path}: no such file (masked)")
     text = _output(out, index)
+    if plan.masks_functions and _NOT_WRITTEN in text:
+        return _Masked(Verdict.FAIL, "a masked function was called: it is not implemented (masked)")
     missing = _missing_module(text, removed)
     if missing is not None:
         return missing

@@ -1,9 +1,8 @@
-"""What can be read in a file: itself, and what lies inside notebooks, archives, compiled Python, PDFs, encoded blobs.
+"""What can be read in a file: itself, and what lies in notebooks, archives, compiled Python, PDFs, pictures, blobs.
 
 Nothing is executed and nothing is unmarshalled or unpickled: compiled Python is searched for its length-prefixed
 strings, archives are read in memory with bounds. What could not be looked into is reported, because a scan that skipped
-something must not look complete. Non-goals: OCR of images, columnar and database formats (their exact bytes are still
-compared).
+something must not look complete. Non-goals: columnar and database formats (their exact bytes are still compared).
 """
 
 from __future__ import annotations
@@ -21,62 +20,17 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
-from pipeline.schema import Problem, Severity
+from masking.pictures import pdf_text, read_pdf, read_picture
+from masking.units import MAX_DEPTH, MAX_MEMBER, Budget, Pictures, Unit
+from pipeline.schema import Severity
 
-__all__ = ["Budget", "Unit", "is_binary", "pdf_text", "read_units"]
-
-MAX_DEPTH: Final = 4
-MAX_MEMBER: Final = 64 << 20
-MAX_TOTAL: Final = 512 << 20
-MAX_MEMBERS: Final = 20_000
-MAX_PDF_PAGES: Final = 80
-
-Role = Literal["file", "member", "cells", "cell", "output", "decoded", "strings", "text"]
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A readable piece. `where` says how to get there, e.g. `old.zip!/src/run.py` or `nb.ipynb#output 3`."""
-
-    where: str
-    name: str
-    """Name whose suffix decides how the piece is treated."""
-    data: bytes
-    role: Role
-    binary: bool = False
-    values: frozenset[float] = frozenset()
-    """Numbers that are not text: the constants of compiled Python."""
-
-
-@dataclass(slots=True)
-class Budget:
-    """Bounds of looking into one file, and what was met on the way."""
-
-    expanded: int = 0
-    members: int = 0
-    problems: list[Problem] = field(default_factory=list)
-
-    def unread(self, where: str, reason: str, severity: Severity = Severity.WARNING) -> None:
-        """Note something that was not looked into."""
-        self.problems.append(
-            Problem(component="mask.read", where=where, message=f"not looked into: {reason}", severity=severity)
-        )
-
-    def allows(self, where: str, size: int) -> bool:
-        """Take `size` bytes of one member out of the budget; reports when there is no room."""
-        self.members += 1
-        if size > MAX_MEMBER or self.expanded + size > MAX_TOTAL or self.members > MAX_MEMBERS:
-            self.unread(where, "larger than the bounds of the scan when unpacked")
-            return False
-        self.expanded += size
-        return True
+__all__ = ["Budget", "Pictures", "Unit", "is_binary", "pdf_text", "read_units"]
 
 
 def is_binary(data: bytes) -> bool:
@@ -214,6 +168,9 @@ def _reader(data: bytes) -> _Reader | None:
             return reader
     if data[257:262] == b"ustar":
         return _tar
+    bitmap = data[:2] == b"BM" and data[6:10] == bytes(4)  # a table of `BMI` begins like one
+    if bitmap or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
+        return read_picture
     return _compiled if _PYC.match(data[:4]) and data[16:17] in {b"\xe3", b"\x63"} else None
 
 
@@ -303,39 +260,15 @@ def _compiled(_name: str, where: str, data: bytes, _budget: Budget, _depth: int)
     yield Unit(f"{where}#strings", "strings.pyc", joined, "strings", values=values)
 
 
-def pdf_text(data: bytes) -> str:
-    """The text layer of a PDF, at most MAX_PDF_PAGES pages; empty for an encrypted one.
-
-    Raises:
-        ValueError: not a readable PDF.
-    """
-    import pymupdf
-
-    pymupdf.TOOLS.mupdf_display_errors(False)
-    try:
-        with pymupdf.open(stream=data, filetype="pdf") as document:
-            if document.needs_pass:
-                return ""
-            pages = range(min(document.page_count, MAX_PDF_PAGES))
-            return "\n\n".join(str(document[number].get_text()) for number in pages)
-    except (pymupdf.FileDataError, RuntimeError) as error:
-        raise ValueError(f"not a readable PDF ({error})") from error
-
-
-def _pdf(_name: str, where: str, data: bytes, budget: Budget, _depth: int) -> Iterator[Unit]:
-    text = pdf_text(data)
-    if not text.strip():
-        budget.unread(where, "PDF without a text layer", Severity.INFO)
-    yield Unit(where, "pdf.md", text.encode("utf-8", "replace"), "text")
-
-
+_PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
 _READERS: Final[tuple[tuple[bytes, _Reader], ...]] = (
     (b"PK\x03\x04", _zip),
     (b"PK\x05\x06", _zip),
     (b"\x1f\x8b", partial(_compressed, open_=lambda: zlib.decompressobj(wbits=47))),
     (b"BZh", partial(_compressed, open_=bz2.BZ2Decompressor)),
     (b"\xfd7zXZ\x00", partial(_compressed, open_=lzma.LZMADecompressor)),
-    (b"%PDF-", _pdf),
+    (b"%PDF-", read_pdf),
+    *((magic, read_picture) for magic in _PICTURES),
     *((magic, partial(_compressed, open_=zlib.decompressobj)) for magic in (b"\x78\x01", b"\x78\x9c", b"\x78\xda")),
     *((magic, _opaque) for magic in _OPAQUE),
 )

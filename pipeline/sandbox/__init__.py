@@ -39,7 +39,24 @@ __all__ = [
     "StopHandle",
     "StoppableSandbox",
     "open_sandbox",
+    "pythons_of",
 ]
+
+
+def pythons_of(sandbox: Sandbox) -> tuple[str, ...]:
+    """The Pythons that environments of this sandbox can have, the preferred one first.
+
+    Containers stand on a Debian release, whose own Python it is; the process sandbox has the one that runs expbench's
+    environments. Which others there are on a machine is not looked for: a result must not depend on it.
+    """
+    from pipeline.sandbox.base import BuildSpec as _BuildSpec
+
+    preferred = _BuildSpec().python
+    if sandbox.name != "docker":
+        return (preferred,)
+    from pipeline.sandbox._base_image import SUITES, configured_base
+
+    return (preferred,) if configured_base() else (preferred, *(python for python in SUITES if python != preferred))
 
 
 def open_sandbox(kind: Literal["docker", "process"] | None = None) -> Sandbox:

@@ -27,11 +27,25 @@ from pipeline.schema import Record
 if TYPE_CHECKING:
     from docker import DockerClient
 
-__all__ = ["SYSTEM_PATH", "BaseImage", "BaseRecipe", "base_image", "image_id", "require_image"]
+__all__ = [
+    "SUITES",
+    "SYSTEM_PATH",
+    "BaseImage",
+    "BaseRecipe",
+    "base_image",
+    "configured_base",
+    "image_id",
+    "require_image",
+]
 
 _REPOSITORY_BASE: Final = "expbench/base"
 _BASE_VARIABLE: Final = "EXPBENCH_BASE_IMAGE"
 SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+SUITES: Final = {"3.9": "bullseye", "3.11": "bookworm", "3.13": "trixie"}
+"""Python -> the Debian release whose own Python it is. No other can be had from Debian; those of other sources (uv's
+are downloads from GitHub) are tried by the builder, and a build that finds none says so."""
 
 
 class BaseRecipe(Record):
@@ -45,6 +59,12 @@ class BaseRecipe(Record):
     registry_tag: str = "3.11-slim-bookworm"
     revision: int = 1
     """Raised when the way of building changes."""
+
+    @classmethod
+    def for_python(cls, python: str) -> BaseRecipe:
+        """The base whose own Python this is; the default base where no Debian release has it."""
+        suite = SUITES.get(python)
+        return cls() if suite is None else cls(suite=suite, registry_tag=f"{python}-slim-{suite}")
 
     @property
     def reference(self) -> str:
@@ -60,6 +80,11 @@ class BaseImage(Record):
     origin: Literal["configured", "present", "debootstrap", "registry"]
 
 
+def configured_base() -> str:
+    """The base image that the user named (EXPBENCH_BASE_IMAGE); empty without one."""
+    return os.environ.get(_BASE_VARIABLE, "")
+
+
 def base_image(recipe: BaseRecipe | None = None, *, reporter: Reporter | None = None) -> BaseImage:
     """The base image: the one named by EXPBENCH_BASE_IMAGE, or ours, made now when there is none (about two minutes).
 
@@ -69,7 +94,7 @@ def base_image(recipe: BaseRecipe | None = None, *, reporter: Reporter | None = 
     """
     recipe, reporter = recipe or BaseRecipe(), reporter or SilentReporter()
     with connection() as client:
-        configured = os.environ.get(_BASE_VARIABLE, "")
+        configured = configured_base()
         if configured:
             return _configured(client, configured)
         found = image_id(client, recipe.reference)

@@ -1,13 +1,14 @@
 """GPUs as device requests of Docker Engine.
 
-The engine knows counts and device ids only. A type ("A40") is therefore looked for among the devices that the NVIDIA
-driver of this machine lists, and asked for by id; where the driver's program is missing, a typed request cannot be met.
+The engine knows counts and device ids only. A type ("A40") or an amount of memory is therefore looked for among the
+devices that the NVIDIA driver of this machine lists, and asked for by id; where the driver's program is missing, such a
+request cannot be met.
 """
 
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.sandbox._engine import gpu_unavailable
 from pipeline.sandbox.base import Gpus
@@ -30,22 +31,44 @@ def device_request(wanted: Gpus) -> DeviceRequest:
     """
     from docker.types import DeviceRequest
 
-    if wanted.type is None:
+    if wanted.type is None and wanted.memory_mb is None:
         return DeviceRequest(count=wanted.count, capabilities=_CAPABILITIES)
-    found = [index for index, name in _devices() if wanted.type.lower() in name.lower()]
+    there = _devices()
+    found = [device.id for device in there if _suits(device, wanted)]
     if len(found) < wanted.count:
-        raise gpu_unavailable(f"{wanted.count} of type {wanted.type} were asked for, this machine has {len(found)}")
+        have = ", ".join(f"{device.name} with {device.memory_mb} MB" for device in there) or "none"
+        raise gpu_unavailable(f"{_described(wanted)} were asked for, this machine has {have}")
     return DeviceRequest(device_ids=found[: wanted.count], capabilities=_CAPABILITIES)
 
 
-def _devices() -> list[tuple[str, str]]:
-    """(id, name) of each GPU that the driver lists."""
-    command = ["nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"]
+class _Device(NamedTuple):
+    id: str
+    name: str
+    memory_mb: int
+
+
+def _suits(device: _Device, wanted: Gpus) -> bool:
+    named = wanted.type is None or wanted.type.lower() in device.name.lower()
+    return named and (wanted.memory_mb is None or device.memory_mb >= wanted.memory_mb)
+
+
+def _described(wanted: Gpus) -> str:
+    kind = f" of type {wanted.type}" if wanted.type else ""
+    return f"{wanted.count} GPU(s){kind}" + (f" with {wanted.memory_mb} MB each" if wanted.memory_mb else "")
+
+
+def _devices() -> list[_Device]:
+    """The GPUs that the driver lists."""
+    command = ["nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_ASK_S, check=True)
     except FileNotFoundError as error:
-        raise gpu_unavailable("nvidia-smi is not installed, so the types of GPUs are not known") from error
+        raise gpu_unavailable("nvidia-smi is not installed, so the kinds of GPUs are not known") from error
     except (subprocess.SubprocessError, OSError) as error:
         raise gpu_unavailable(f"nvidia-smi failed: {error}") from error
-    rows = (line.partition(",") for line in done.stdout.splitlines())
-    return [(index.strip(), name.strip()) for index, _, name in rows if name.strip()]
+    found: list[_Device] = []
+    for line in done.stdout.splitlines():
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) == 3 and parts[1]:
+            found.append(_Device(parts[0], parts[1], int(parts[2]) if parts[2].isdigit() else 0))
+    return found

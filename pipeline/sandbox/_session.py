@@ -177,6 +177,7 @@ class _Session:
         self.ended: list[dict[str, Any]] = []
         self.not_started: dict[str, Any] | None = None
         self.peak: float | None = None
+        self.cpu_s: float | None = None
         self.done = False
         self._files: dict[str, IO[bytes]] = {}
         self._incoming = bytearray()
@@ -269,7 +270,9 @@ class _Session:
         elif kind == b"c":
             self.ended.append(json.loads(payload))
         elif kind == b"U":
-            self.peak = json.loads(payload)["peak_memory_bytes"] / _MB
+            used = json.loads(payload)
+            self.peak = used["peak_memory_bytes"] / _MB
+            self.cpu_s = round(float(used["cpu_s"]), 3)
         elif kind in {b"m", b"M", b"f", b"b", b"g"}:
             self._collect(kind, payload)
         elif kind == b"N":
@@ -350,6 +353,7 @@ class _Session:
             problems=problems,
             duration_s=duration,
             peak_memory_mb=None if self.peak is None else round(self.peak, 1),
+            cpu_s=self.cpu_s,
         )
 
     def _without_start(self, problems: tuple[Problem, ...], duration: float) -> RunResult:

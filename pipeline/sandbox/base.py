@@ -97,6 +97,8 @@ class Gpus(Record):
     count: int = Field(ge=1)
     type: str | None = None
     """Part of the name that the driver reports, e.g. `A40`; None: any."""
+    memory_mb: int | None = Field(default=None, gt=0)
+    """Memory that each must have; None: any."""
 
 
 class RunSpec(Record):
@@ -155,6 +157,8 @@ class RunResult(Record):
     problems: tuple[Problem, ...] = ()
     duration_s: float = 0.0
     peak_memory_mb: float | None = None
+    cpu_s: float | None = None
+    """Seconds of processor time of all commands and what they started; None when the run was cut off."""
 
 
 class SandboxStatus(Record):

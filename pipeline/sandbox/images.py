@@ -21,11 +21,12 @@ from pipeline.sandbox._hostconfig import install_settings
 from pipeline.sandbox._installlog import diagnose
 from pipeline.sandbox._locks import locked
 from pipeline.sandbox.base import BuildSpec, Image
+from pipeline.schema import Record
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-__all__ = ["BaseImage", "BaseRecipe", "base_image", "build_environment"]
+__all__ = ["BaseImage", "BaseRecipe", "ImageFacts", "base_image", "build_environment", "image_facts"]
 
 _REPOSITORY_ENV: Final = "expbench/env"
 # Building the largest environment tried (torch, CPU) took 4 minutes; compiling a package from source can take 20.
@@ -38,9 +39,45 @@ _BUILD_CAPABILITIES: Final = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL
 _INSIDE: Final = "/run/expbench"
 
 
+class ImageFacts(Record):
+    """What an image says of itself, which everybody who may use it can read."""
+
+    environment: tuple[str, ...]
+    """`NAME=value`."""
+    labels: tuple[tuple[str, str], ...]
+    command: tuple[str, ...]
+    """Entry point and default command."""
+    history: tuple[str, ...]
+    """How each layer was made, as the engine recorded it."""
+
+
+def image_facts(image: Image) -> ImageFacts:
+    """Configuration and history of a Docker image.
+
+    Raises:
+        ExpbenchError: `SANDBOX_BROKEN`, the engine does not have it; `SANDBOX_UNAVAILABLE`, there is no engine.
+    """
+    from docker.errors import APIError
+
+    with connection() as client:
+        try:
+            found = client.images.get(image.digest)
+            history = found.history()
+        except APIError as error:
+            raise engine_error(error, f"image {image.reference}") from error
+    configuration = found.attrs.get("Config") or {}
+    command = [*(configuration.get("Entrypoint") or ()), *(configuration.get("Cmd") or ())]
+    return ImageFacts(
+        environment=tuple(configuration.get("Env") or ()),
+        labels=tuple(sorted((configuration.get("Labels") or {}).items())),
+        command=tuple(command),
+        history=tuple(f"{item.get('CreatedBy', '')} {item.get('Comment', '')}".strip() for item in history),
+    )
+
+
 def build_environment(spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter) -> Image:
     """The image of `spec` on our base; see `Sandbox.build`."""
-    base = base_image(reporter=reporter)
+    base = base_image(BaseRecipe.for_python(spec.python), reporter=reporter)
     digest = digest_of({"spec": spec.digest, "base": base.digest, "builder": _source("builder.py")})[:16]
     reference = f"{_REPOSITORY_ENV}:{digest}"
     with connection() as client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipeline.validation.building import build_with_corrections
 from pipeline.validation.environment import EnvironmentPlan, extend_environment, resolve_environment
 from pipeline.validation.monitor import inspect_run
 from pipeline.validation.plan import make_plan
@@ -12,6 +13,7 @@ __all__ = [
     "Attempt",
     "EnvironmentPlan",
     "Refined",
+    "build_with_corrections",
     "extend_environment",
     "inspect_run",
     "make_plan",

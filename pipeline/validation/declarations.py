@@ -1,5 +1,7 @@
 """The dependencies a repository declares: requirements files, pyproject.toml, setup.cfg, setup.py, environment.yml.
 
+What its Dockerfile and README tell people to install counts too (`pipeline.validation.instructions`).
+
 Everything is read as data; `setup.py` is parsed, never executed. What cannot be taken over (editable and local paths,
 URLs, other indexes) is reported, line by line.
 """
@@ -13,17 +15,20 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
 from pipeline.validation.imports_map import conda_distribution, replacement
 from pipeline.validation.installs import installs_of
+from pipeline.validation.instructions import Instructions, read_dockerfile, read_readme
 
 __all__ = ["Declarations", "read_declarations"]
 
@@ -44,6 +49,8 @@ class Declarations:
     files: list[str] = field(default_factory=list)
     python: list[tuple[str, SpecifierSet]] = field(default_factory=list)
     """(file, Python requirement)."""
+    system: list[str] = field(default_factory=list)
+    """Debian packages that a Dockerfile or the README installs."""
     problems: list[Problem] = field(default_factory=list)
 
     def report(self, where: str, message: str, severity: Severity = Severity.WARNING) -> None:
@@ -92,8 +99,53 @@ def read_declarations(snapshot: Snapshot, sources: Sequence[str] = ()) -> Declar
         _read_directory(snapshot, here, paths, directory, result)
         if result.files:
             break
+    _read_instructions(snapshot, paths, sources, result)
     _read_installs(snapshot, [path for path in sources if path in paths], result)
     return result
+
+
+def _read_instructions(snapshot: Snapshot, paths: set[str], sources: Sequence[str], into: Declarations) -> None:
+    """What a Dockerfile and the README install; their Python packages only where no file declares any."""
+    declared = bool(into.files)
+    own = {canonicalize_name(name) for name in _own_names(snapshot, paths)}
+    for directory in _directories(sources):
+        here = sorted(path for path in paths if posixpath.dirname(path) == directory)
+        for path in here:
+            name = posixpath.basename(path).lower()
+            if name == "dockerfile" or name.endswith(".dockerfile"):
+                _take_over(read_dockerfile(snapshot.text(path)), path, own, into, packages=not declared)
+            elif name in {"readme.md", "readme.rst", "readme.txt", "readme", "install.md"}:
+                _take_over(read_readme(snapshot.text(path)), path, own, into, packages=not declared)
+        declared = declared or bool(into.files)
+
+
+def _take_over(found: Instructions, path: str, own: AbstractSet[str], into: Declarations, *, packages: bool) -> None:
+    for specifier, line in found.python:
+        into.require_python(specifier, f"{path}:{line}")
+    for name, line in found.system:
+        if name not in into.system:
+            into.report(f"{path}:{line}", f"system package `{name}` is installed", Severity.INFO)
+            into.system.append(name)
+    for text, line in found.left_out:
+        into.report(f"{path}:{line}", f"`{text}` depends on a variable: left out", Severity.INFO)
+    if not packages:
+        return
+    before = len(into.requirements)
+    for text, line in found.requirements:
+        if canonicalize_name(re.split(r"[\[=<>!~@ ;]", text, maxsplit=1)[0]) not in own and text not in {".", "./"}:
+            _read_requirement_line(text, f"{path}:{line}", into)
+    for text, line in found.conda:
+        _add_conda(text, f"{path}:{line}", into)
+    if len(into.requirements) > before:
+        into.files.append(path)
+
+
+def _own_names(snapshot: Snapshot, paths: set[str]) -> list[str]:
+    """The names of the repository's own distribution: what its README tells users to install is itself."""
+    names = [snapshot.ref.url.rstrip("/").removesuffix(".git").rsplit("/", 1)[-1]]
+    pattern = re.compile(r"""^\s*(?:setup\(\s*)?name\s*=\s*["']?([A-Za-z0-9][\w.-]*)["']?""", re.MULTILINE)
+    files = [path for path in ("pyproject.toml", "setup.cfg", "setup.py") if path in paths]
+    return [*names, *(match[1] for path in files if (match := pattern.search(snapshot.text(path))))]
 
 
 def _read_installs(snapshot: Snapshot, sources: Sequence[str], into: Declarations) -> None:
@@ -335,6 +387,7 @@ def _read_conda(text: str, path: str, into: Declarations) -> None:
     except yaml.YAMLError as error:
         into.report(path, f"is not YAML: {' '.join(str(error).split())[:200]}")
         return
+    into.report(path, "conda packages are taken from the package index: there is no conda here", Severity.INFO)
     for item in _table({"x": data}, "x").get("dependencies") or ():
         if isinstance(item, str):
             _add_conda(item, path, into)

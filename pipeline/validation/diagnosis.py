@@ -17,8 +17,9 @@ from pipeline.repository import Snapshot
 from pipeline.sandbox.base import RunResult
 from pipeline.schema import Record
 from pipeline.task import Task
+from pipeline.validation.system_packages import missing_programs
 
-__all__ = ["Diagnosis", "absent_data", "diagnose", "hints", "missing_in_log", "missing_libraries", "read_tail"]
+__all__ = ["Diagnosis", "absent_data", "diagnose", "hints", "missing_in_log", "read_tail"]
 
 _TAIL: Final = 64 << 10
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -30,12 +31,6 @@ _NEEDS_PACKAGE = re.compile(
     re.IGNORECASE,
 )
 _LIBRARY = re.compile(r"(lib[\w+.-]+\.so(?:\.\d+)*): cannot open shared object file")
-_LIBRARIES: Final = {
-    "libGL.so.1": "libgl1", "libglib-2.0.so.0": "libglib2.0-0", "libgthread-2.0.so.0": "libglib2.0-0",
-    "libgomp.so.1": "libgomp1", "libSM.so.6": "libsm6", "libXext.so.6": "libxext6", "libXrender.so.1": "libxrender1",
-    "libsndfile.so.1": "libsndfile1", "libgfortran.so.5": "libgfortran5", "libopenblas.so.0": "libopenblas0",
-    "libstdc++.so.6": "libstdc++6", "libusb-1.0.so.0": "libusb-1.0-0", "libX11.so.6": "libx11-6",
-}  # fmt: skip
 _NO_FILE = re.compile(
     r"(?:FileNotFoundError|NotADirectoryError|OSError|IOError)[^\n]*?(?:No such file or directory|not found)"
     r"[^'\"\n]*['\"]([^'\"\n]+)['\"]"
@@ -70,6 +65,12 @@ _DATA_NOUN = re.compile(
     r"\b(?:data(?:set|sets|base)?|corpus|corpora|files?|folder|director(?:y|ies)|paths?|pcaps?|images?|csv|parquet|"
     r"checkpoints?|weights|embeddings?|archive|\w+\.(?:csv|json|npz?|parquet|pkl|h5|hdf5|mat|zip|txt))\b",
     re.IGNORECASE,
+)
+_PYTHON_2 = re.compile(
+    r"SyntaxError: Missing parentheses in call to ['\"](?:print|exec)|TabError: inconsistent use of tabs"
+    r"|SyntaxError: (?:multiple exception types must be parenthesized|leading zeros in decimal integer)"
+    r"|NameError: name '(?:xrange|unicode|raw_input|basestring|unichr)' is not defined"
+    r"|ModuleNotFoundError: No module named '(?:urllib2|cPickle|ConfigParser|StringIO|Queue|HTMLParser|urlparse)'"
 )
 _CODE: Final = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".ipynb", ".pyx", ".r", ".jl", ".m")
 _LIMITS: Final = frozenset({
@@ -110,12 +111,18 @@ def diagnose(task: Task, snapshot: Snapshot, result: RunResult, out: Path) -> Di
 
 def _missing(task: Task, snapshot: Snapshot, log: str) -> Diagnosis | None:
     """A module or shared library that the environment lacks; the repository's own modules do not count."""
+    if old := _PYTHON_2.search(log):
+        reason = f"blocked: environment (written for Python 2, which no sandbox has: {old[0]})"
+        return Diagnosis(kind="module", blocked=True, reason=reason)
     modules: list[str] = _MODULE.findall(log)
     if modules and not _is_own(modules[-1], task, snapshot):
         reason = f"blocked: environment (module `{modules[-1]}` is not installed)"
         return Diagnosis(kind="module", blocked=True, reason=reason)
     if not modules and (library := _LIBRARY.search(log)):
         reason = f"blocked: environment (library `{library[1]}` is missing)"
+        return Diagnosis(kind="library", blocked=True, reason=reason)
+    if not modules and (packages := missing_programs(log)):
+        reason = f"blocked: environment (a program of {', '.join(packages)} is not installed)"
         return Diagnosis(kind="library", blocked=True, reason=reason)
     return None
 
@@ -185,11 +192,6 @@ def missing_in_log(log: str) -> tuple[str, ...]:
     """Modules that a log says are not installed, in order of first mention."""
     found = [*_MODULE.findall(log), *(name.lower() for name in _NEEDS_PACKAGE.findall(log))]
     return tuple(dict.fromkeys(name.rstrip(".") for name in found))
-
-
-def missing_libraries(log: str) -> tuple[str, ...]:
-    """Debian packages with the shared libraries that a log says are missing."""
-    return tuple(sorted({_LIBRARIES[name] for name in _LIBRARY.findall(log) if name in _LIBRARIES}))
 
 
 def absent_data(logs: Sequence[str]) -> str:

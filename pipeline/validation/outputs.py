@@ -20,6 +20,7 @@ import yaml
 
 from pipeline.sandbox.base import Command, RunResult
 from pipeline.schema import Problem, Severity
+from pipeline.validation.event_logs import Series, read_tensorboard, read_wandb
 from pipeline.validation.numbers import Number, parse_number
 from pipeline.validation.observation import Observation, observe, observe_grid
 from pipeline.validation.text_output import observe_text
@@ -80,6 +81,8 @@ def read_file(path: Path, name: str) -> tuple[list[Observation], list[Problem]]:
         name: its path in the run's tree, used for `where` and as context.
     """
     suffix = PurePosixPath(name).suffix.lower()
+    if PurePosixPath(name).name.startswith("events.out.tfevents"):
+        suffix = ".tfevents"
     reader = _READERS.get(suffix)
     if reader is None or not path.is_file():
         return [], []
@@ -145,6 +148,32 @@ def _read_notebook(path: Path, name: str) -> Iterator[Observation]:
             text = output.get("text") or (output.get("data") or {}).get("text/plain") or ""
             joined = "".join(map(str, text)) if isinstance(text, list) else str(text)
             yield from observe_text(joined, f"{name} cell {index}", (name,))
+
+
+# --- logs of experiment trackers ---
+
+
+def _read_tensorboard(path: Path, name: str) -> Iterator[Observation]:
+    yield from _observe_series(read_tensorboard(path), name)
+
+
+def _read_wandb(path: Path, name: str) -> Iterator[Observation]:
+    yield from _observe_series(read_wandb(path), name)
+
+
+def _observe_series(series: Sequence[Series], name: str) -> Iterator[Observation]:
+    """The last value of each series; the best ones too where they differ, under a name that says so."""
+    for item in series:
+        labels = tuple(item.name.split("/"))
+        values = {"last": item.last, "lowest": item.lowest, "highest": item.highest}
+        for which, value in values.items():
+            number = _number(value)
+            if number is None or (which != "last" and value == item.last):
+                continue
+            # a name of its own: beside the last value it would make every claim ambiguous
+            kind = () if which == "last" else (which,)
+            where = f"{name}: {item.name} ({which} of {item.points})"
+            yield observe(number, labels=(*labels, *kind), context=(name,), where=where)
 
 
 # --- arrays ----------------------------------------------------------------------------------------------------------
@@ -307,4 +336,6 @@ _READERS: Final[dict[str, _Reader]] = {
     ".npy": _read_npy,
     ".npz": _read_npz,
     ".ipynb": _read_notebook,
+    ".tfevents": _read_tensorboard,
+    ".wandb": _read_wandb,
 }

@@ -7,7 +7,7 @@ from typing import Final
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.repository import Snapshot
-from pipeline.sandbox.base import Command, Limits, RunSpec
+from pipeline.sandbox.base import Command, Gpus, Limits, RunSpec
 from pipeline.task import Task
 
 __all__ = ["make_plan"]
@@ -44,17 +44,8 @@ def make_plan(task: Task, snapshot: Snapshot, *, limits: Limits) -> RunSpec:
         limits: ceilings of the run.
 
     Raises:
-        ExpbenchError: `GPU_UNAVAILABLE`, the task needs a GPU; `RECORD_INVALID`, it has no commands or one that leaves
-            the repository.
+        ExpbenchError: `RECORD_INVALID`, it has no commands or one that leaves the repository.
     """
-    if task.resources.gpus:
-        raise ExpbenchError(
-            FailureKind.GPU_UNAVAILABLE,
-            task.id,
-            f"it needs {task.resources.gpus} GPU(s), and this sandbox has none",
-            consequence="The task was not run and stays unvalidated",
-            next_step="Run it on a machine with GPUs, or set `resources.gpus` to 0 if it also runs on a CPU",
-        )
     if not task.truth.usage:
         raise ExpbenchError(
             FailureKind.RECORD_INVALID,
@@ -82,7 +73,14 @@ def make_plan(task: Task, snapshot: Snapshot, *, limits: Limits) -> RunSpec:
         ),
         env={**_ENVIRONMENT, "PYTHONPATH": _python_path(snapshot, directories)},
         limits=limits,
+        gpus=_gpus(task),
     )
+
+
+def _gpus(task: Task) -> Gpus | None:
+    """What the task needs, as a request: a sandbox without GPUs refuses it, so that nothing is skipped silently."""
+    needs = task.resources
+    return Gpus(count=needs.gpus, type=needs.gpu_type, memory_mb=needs.gpu_memory_mb) if needs.gpus else None
 
 
 def _python_path(snapshot: Snapshot, directories: list[str]) -> str:

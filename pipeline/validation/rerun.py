@@ -20,12 +20,13 @@ from pipeline.repository import Snapshot
 from pipeline.sandbox.base import Image, Limits, RunResult, RunSpec, Sandbox
 from pipeline.schema import Problem, Record, Severity
 from pipeline.task import ClaimMatch, RunReport, Task, ValidationReport, Verdict
-from pipeline.validation.diagnosis import absent_data, diagnose, hints, missing_in_log, missing_libraries, read_tail
+from pipeline.validation.diagnosis import absent_data, diagnose, hints, missing_in_log, read_tail
 from pipeline.validation.monitor import inspect_run
 from pipeline.validation.observation import Observation
 from pipeline.validation.outcome import decide, flakiness, match_claims
 from pipeline.validation.outputs import read_run
 from pipeline.validation.plan import make_plan
+from pipeline.validation.system_packages import missing_libraries, missing_programs
 
 __all__ = ["missing_modules", "missing_system_packages", "validate"]
 
@@ -198,10 +199,11 @@ def missing_modules(report: ValidationReport, out: Path) -> tuple[str, ...]:
 
 
 def missing_system_packages(report: ValidationReport, out: Path) -> tuple[str, ...]:
-    """Debian packages with the shared libraries that a failed validation missed (see `extend_environment`)."""
+    """Debian packages with the libraries and programs that a failed validation missed (see `extend_environment`)."""
     if not any(run.failure for run in report.runs):
         return ()
-    return missing_libraries(_logs(report, out))
+    log = _logs(report, out)
+    return tuple(sorted({*missing_libraries(log), *missing_programs(log)}))
 
 
 def _logs(report: ValidationReport, out: Path) -> str:

@@ -2,179 +2,59 @@
 
 from __future__ import annotations
 
-import base64
-import bz2
-import gzip
-import importlib.util
-import io
-import json
-import marshal
-import os
+import functools
 import subprocess
-import tarfile
-import textwrap
-import zipfile
-from collections.abc import Callable, Mapping
+import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from masking.apply import apply_mask
+from masking.environments import EnvironmentFindings, scan_environment
 from masking.leaks import scan_leaks
 from masking.numbers import BLOCKING
 from masking.plan import plan_mask
-from pipeline.task import Environment, Task, Verdict
+from pipeline.sandbox import images
+from pipeline.sandbox.base import BuildSpec, CommandResult, Image, ProducedFile, RunResult, RunSpec
+from pipeline.sandbox.images import ImageFacts
+from pipeline.task import Environment, LeakReport, Task, Verdict
 from tests.masking import builders, independent
+from tests.masking.planting import NUMBER, PLANTED, RUN, TAMPERED, renamed
 
-NUMBER = builders.claims()[1].text
-"""The claim for the estimator `shrunk`."""
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(zipfile.ZipInfo(name), data)
-    return buffer.getvalue()
+IMAGE = Image(reference="here", digest="d" * 64, spec_digest=BuildSpec().digest)
+NO_FACTS = ImageFacts(environment=("PATH=/usr/bin",), labels=(), command=("python",), history=())
 
 
-def tarred(files: Mapping[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return buffer.getvalue()
+class Interpreter:
+    """Runs the looking program with this Python; only what is planted counts as installed."""
+
+    name = "process"
+
+    def __init__(self, installed: Path) -> None:
+        self.installed = installed
+
+    def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
+        with tempfile.TemporaryDirectory() as name:
+            work = Path(name)
+            for path in tree.iterdir():
+                (work / path.name).write_bytes(path.read_bytes())
+            argv = [sys.executable, "-S", "-B", *spec.commands[0].argv[1:]]
+            done = subprocess.run(
+                argv, cwd=work, env={"PYTHONPATH": str(self.installed)}, capture_output=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            (out / "files").mkdir(parents=True)
+            produced = [path for path in work.iterdir() if not (tree / path.name).exists()]
+            for path in produced:
+                (out / "files" / path.name).write_bytes(path.read_bytes())
+        files = tuple(ProducedFile(path=path.name, size=0, sha256="0" * 64) for path in sorted(produced))
+        return RunResult(commands=(CommandResult(exit_code=0),), produced=files)
 
 
-def notebook(cells: list[tuple[str, str, str]]) -> bytes:
-    """Cells as (type, source, output)."""
-    body = []
-    for kind, source, output in cells:
-        cell: dict[str, Any] = {"cell_type": kind, "metadata": {}, "source": source.splitlines(keepends=True)}
-        if kind == "code":
-            text = [{"output_type": "stream", "name": "stdout", "text": [output]}] if output else []
-            cell |= {"outputs": text, "execution_count": 1 if output else None}
-        body.append(cell)
-    return json.dumps({"cells": body, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
-
-
-def renamed(source: str) -> str:
-    """The same program with other names, through its syntax tree (comments and layout are lost as well)."""
-    import ast
-
-    class Renamer(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.Name:
-            node.id = builders.RENAMED.get(node.id, node.id)
-            return node
-
-        def visit_arg(self, node: ast.arg) -> ast.arg:
-            node.arg = builders.RENAMED.get(node.arg, node.arg)
-            return node
-
-        def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-            node.name = builders.RENAMED.get(node.name, node.name)
-            self.generic_visit(node)
-            return node
-
-    return ast.unparse(Renamer().visit(ast.parse(source)))
-
-
-def reformatted(source: str) -> str:
-    """Comments and docstrings gone, double quotes, two-space indents: what formatters and minifiers do."""
-    import ast
-
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and len(body) > 1:
-            body[:] = body[isinstance(body[0].value, ast.Constant) :]
-    return ast.unparse(tree).replace("    ", "  ").replace("'", '"')
-
-
-def compiled(source: str) -> bytes:
-    code = compile(source, "run_experiment.py", "exec")
-    return importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(code)
-
-
-def function(name: str) -> str:
-    start = builders.RUN.index(f"def {name}(")
-    return builders.RUN[start : builders.RUN.index("\n\n\ndef ", start)]
-
-
-RUN = builders.RUN.encode()
-
-# name -> (files added to the original repository, what must happen to the planted file)
-PLANTED: dict[str, tuple[dict[str, bytes], str]] = {
-    "identical copy": ({"backup/old_main.py": RUN}, "removed"),
-    "renamed copy with an edit": ({"legacy/v1.py": RUN.replace(b"200", b"500").replace(b"gauss", b"normalvariate")}, "removed"),
-    "reformatted copy": ({"scratch/clean.py": reformatted(builders.RUN).encode()}, "removed"),
-    "identifiers renamed": ({"scratch/other.py": renamed(builders.RUN).encode()}, "removed"),
-    "copy in notebook cells": (
-        {"demo.ipynb": notebook([("code", part, "") for part in builders.RUN.split("\n\n\n")])}, "removed"),
-    "copy in a zip": ({"assets/code.zip": zipped({"deep/inner.py": RUN})}, "removed"),
-    "copy in a zip in a tar.gz": ({"assets/all.tgz": gzip.compress(tarred({"a.zip": zipped({"x.py": RUN})}))}, "removed"),
-    "copy as bz2": ({"assets/main.bz2": bz2.compress(RUN)}, "removed"),
-    "copy in a wheel": ({"dist/pkg-1.0-py3-none-any.whl": zipped({"pkg/run.py": RUN})}, "removed"),
-    "compiled python": ({"__pycache__/run_experiment.cpython-311.pyc": compiled(builders.RUN)}, "removed"),
-    "compiled python, renamed file": ({"lib/core.bin": compiled(builders.RUN)}, "removed"),
-    "build directory": ({"build/lib/pkg/run_experiment.py": RUN}, "removed"),
-    "egg-info with the README": (
-        {"README.md": (b"# Shrinkage\n\n" + builders.PAPER_TEXT.encode()),
-         "pkg.egg-info/PKG-INFO": b"Metadata-Version: 2.1\nName: pkg\n\n# Shrinkage\n\n" + builders.PAPER_TEXT.encode()},
-        "removed"),
-    "base64 blob": ({"data/blob.txt": base64.encodebytes(RUN)}, "removed"),
-    "base64 of gzip in a python string": (
-        {"lib/payload.py": b'DATA = "' + base64.b64encode(gzip.compress(RUN)) + b'"\n'}, "removed"),
-    "hex blob": ({"data/hex.txt": RUN.hex().encode()}, "removed"),
-    "utf-16 copy": ({"win/run.py": builders.RUN.encode("utf-16")}, "removed"),
-    "function in a document": (
-        {"docs/notes.md": b"# Notes\n\n```python\n" + function("squared_errors").encode() + b"\n```\n"}, "removed"),
-    "function in a docstring": (
-        {"lib/doc.py": ('"""\n' + function("squared_errors") + '\n"""\n').encode()}, "reported"),
-    "usage in a document": ({"docs/usage.md": b"Call `python run_experiment.py --repeats 200`.\n"}, "removed"),
-    "number in a test": (
-        {"tests/test_table.py": f"def test_mse(mse):\n    assert abs(mse['shrunk'] - {NUMBER}) < 1e-4\n".encode()}, "removed"),
-    "number in a docstring": (
-        {"lib/doc.py": f'"""The shrunk estimator has an MSE of {NUMBER}."""\n'.encode()}, "edited"),
-    "number in a comment of a Dockerfile": (
-        {"Dockerfile": f"FROM debian\n# expected: shrunk mse {NUMBER}\nRUN true\n".encode()}, "edited"),
-    "number in a Dockerfile environment variable": (
-        {"Dockerfile": f"FROM debian\nENV EXPECTED_MSE_SHRUNK={NUMBER}\n".encode()}, "reported"),
-    "number in a README table": (
-        {"docs/README.md": f"| estimator | MSE |\n|---|---|\n| plain | 1 |\n| shrunk | {NUMBER} |\n".encode()}, "removed"),
-    "number in an HTML page": (
-        {"site/index.html": f"<table><tr><th>estimator</th><th>MSE</th></tr><tr><td>shrunk</td><td><b>{NUMBER}</b></td></tr></table>".encode()},
-        "removed"),
-    "number in a CSV of results": ({"tables/final.csv": f"estimator,mse\nplain,0.2\nshrunk,{NUMBER}\n".encode()}, "removed"),
-    "number with more digits in JSON": (
-        {"tables/final.json": json.dumps({"mse": {"shrunk": builders.expected_values()["shrunk"]}}).encode()}, "removed"),
-    "number in an SVG figure": (
-        {"figures/bar.svg": f"<svg><text>MSE shrunk</text><text>{NUMBER}</text></svg>".encode()}, "removed"),
-    "number in a notebook output": (
-        {"show.ipynb": notebook([("code", "show()", f"shrunk mse {NUMBER}\n")])}, "outputs_cleared"),
-    "number in a notebook's text": (
-        {"show.ipynb": notebook([("markdown", f"The shrunk MSE is {NUMBER}.", "")])}, "removed"),
-    "log of a run": ({"logs/train.log": f"shrunk mse {NUMBER}\n".encode()}, "removed"),
-    "paper as text": ({"notes/draft.md": builders.PAPER_TEXT.encode()}, "removed"),
-    "paper as LaTeX": (
-        {"tex/main.tex": ("\\documentclass{article}\\begin{document}\n" + textwrap.fill(builders.PAPER_TEXT, 60) + "\n\\end{document}").encode(),
-         "tex/main.bbl": b"\\bibitem{x} X"}, "removed"),
-    "paper in a zip": ({"tex/arxiv.zip": zipped({"main.tex": builders.PAPER_TEXT.encode()})}, "removed"),
-    "submodule urls": ({".gitmodules": b'[submodule "x"]\n\tpath = x\n\turl = https://example.org/x\n'}, "removed"),
-    "git bundle": ({"backup/repo.bundle": b"# v2 git bundle\n" + bytes(40)}, "removed"),
-    "loose git object": (
-        {"junk/object": __import__("zlib").compress(b"blob %d\0" % len(RUN) + RUN)}, "removed"),
-    "bare repository": (
-        {"fixture.git/HEAD": b"ref: refs/heads/main\n", "fixture.git/objects/aa/bb": b"x", "fixture.git/refs/heads/main": b"0"},
-        "removed"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(PLANTED))
-def test_planted_in_the_original(name: str, tmp_path: Path) -> None:
+def planted(name: str, tmp_path: Path) -> None:
+    """In the files of the original: taken out, or left and reported."""
     files, expected = PLANTED[name]
     snapshot = builders.make(tmp_path / "original", files)
     task = builders.task()
@@ -182,169 +62,184 @@ def test_planted_in_the_original(name: str, tmp_path: Path) -> None:
     plan = plan_mask(task, snapshot, documents=documents)
     masked = apply_mask(snapshot, plan, tmp_path / "masked")
     report = scan_leaks(masked.path, snapshot=snapshot, plan=plan, task=task, documents=documents)
-    planted = max(files)
+    target = max(files)
     actions = {item.path: item.action for item in plan.paths}
     if expected == "reported":
-        assert planted not in actions
-        assert any(planted in hit.where for hit in report.hits)
+        assert target not in actions
+        assert any(target in hit.where for hit in report.hits)
     else:
-        assert actions[planted] == expected, plan
+        assert actions[target] == expected, plan
         assert not any(hit.score >= BLOCKING for hit in report.hits), report.hits
         if expected == "removed":
-            assert not (masked.path / planted).exists()
+            assert not (masked.path / target).exists()
         assert independent.holders(masked.path, [NUMBER.encode()]) == []
     assert (masked.path / "estimators.py").read_text() == builders.ESTIMATORS
     assert (masked.path / "LICENSE").exists()
 
 
-def git(masked: Path, *arguments: str, data: bytes | None = None) -> str:
-    person = {
-        "GIT_AUTHOR_NAME": "a",
-        "GIT_AUTHOR_EMAIL": "a@b",
-        "GIT_COMMITTER_NAME": "a",
-        "GIT_COMMITTER_EMAIL": "a@b",
-    }
-    environment = {**os.environ, **person, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    done = subprocess.run(["git", *arguments], cwd=masked, input=data, capture_output=True, check=True, env=environment)
-    return done.stdout.decode().strip()
-
-
-def history(masked: Path) -> None:
-    (masked / "run_experiment.py").write_bytes(RUN)
-    git(masked, "add", "-A")
-    git(masked, "commit", "-qm", "with the answer")
-    git(masked, "rm", "-q", "run_experiment.py")
-    git(masked, "commit", "-qm", "masked")
-
-
-def stash(masked: Path) -> None:
-    (masked / "run_experiment.py").write_bytes(RUN)
-    git(masked, "add", "-A")
-    git(masked, "stash", "-q")
-
-
-def tag(masked: Path) -> None:
-    blob = git(masked, "hash-object", "-w", "--stdin", data=RUN)
-    git(masked, "tag", "answer", blob)
-
-
-def notes(masked: Path) -> None:
-    git(masked, "notes", "add", "-m", f"shrunk mse {NUMBER}")
-
-
-def reflog(masked: Path) -> None:
-    before = git(masked, "rev-parse", "HEAD")
-    history(masked)
-    git(masked, "reset", "-q", "--hard", before)
-
-
-def dangling(masked: Path) -> None:
-    git(masked, "hash-object", "-w", "--stdin", data=RUN)
-
-
-def packed(masked: Path) -> None:
-    dangling(masked)
-    git(masked, "repack", "-adkq")
-
-
-def alternates(masked: Path) -> None:
-    other = masked.parent / "other"
-    other.mkdir()
-    git(other, "init", "-q")
-    git(other, "hash-object", "-w", "--stdin", data=RUN)
-    (masked / ".git/objects/info").mkdir(exist_ok=True)
-    (masked / ".git/objects/info/alternates").write_text(f"{other}/.git/objects\n")
-
-
-def remote(masked: Path) -> None:
-    git(masked, "remote", "add", "origin", "https://example.org/original.git")
-
-
-def hook(masked: Path) -> None:
-    (masked / ".git/hooks").mkdir(exist_ok=True)
-    (masked / ".git/hooks/post-checkout").write_bytes(b"#!/bin/sh\n" + RUN)
-
-
-def module_history(masked: Path) -> None:
-    (masked / ".git/modules/sub").mkdir(parents=True)
-    (masked / ".git/modules/sub/HEAD").write_text("ref: refs/heads/main\n")
-
-
-def nested(masked: Path) -> None:
-    (masked / "vendor/.git").mkdir(parents=True)
-    (masked / "vendor/.git/HEAD").write_text("ref: refs/heads/main\n")
-
-
-def linked(masked: Path) -> None:
-    (masked / ".git").rename(masked.parent / "elsewhere")
-    (masked / ".git").write_text(f"gitdir: {masked.parent / 'elsewhere'}\n")
-
-
-def canary(masked: Path) -> None:
-    (masked / "estimators.py").write_text("# canary-7f3a\n")
-
-
-def canary_in_object(masked: Path) -> None:
-    git(masked, "hash-object", "-w", "--stdin", data=b"canary-7f3a")
-
-
-def canary_in_name(masked: Path) -> None:
-    (masked / "canary-7f3a").write_text("")
-
-
-def source_again(masked: Path) -> None:
-    (masked / "run_experiment.py").write_bytes(RUN)
-
-
-def link_out(masked: Path) -> None:
-    (masked / "data").symlink_to("../../original")
-
-
-TAMPERED: dict[Callable[[Path], None], str] = {
-    history: "git_object", stash: "git_object", tag: "git_object", notes: "git_object", reflog: "git_object",
-    dangling: "exact", packed: "exact", alternates: "git_object", remote: "git_object", hook: "near_duplicate",
-    module_history: "git_object", nested: "git_object", linked: "git_object", canary: "canary",
-    canary_in_object: "canary", canary_in_name: "canary", source_again: "exact",
-    link_out: "exact",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("tamper", TAMPERED, ids=lambda tamper: tamper.__name__)
-def test_planted_in_the_masked_repository(tamper: Callable[[Path], None], tmp_path: Path) -> None:
+def tampered(tamper: Callable[[Path], None], tmp_path: Path) -> None:
+    """In a finished masked repository: the scan, which passed before, fails."""
     snapshot = builders.make(tmp_path / "original")
     task = builders.task()
     documents = [builders.document()]
     plan = plan_mask(task, snapshot, documents=documents)
     masked = apply_mask(snapshot, plan, tmp_path / "masked").path
 
-    def scan() -> tuple[Verdict, set[str]]:
-        report = scan_leaks(
+    def scan() -> LeakReport:
+        return scan_leaks(
             masked, snapshot=snapshot, plan=plan, task=task, documents=documents, canaries=["canary-7f3a"]
         )
-        return report.verdict, {hit.kind for hit in report.hits if hit.score >= BLOCKING}
 
-    assert scan() == (Verdict.PASS, set())
+    before = scan()
+    assert (before.verdict, [hit for hit in before.hits if hit.score >= BLOCKING]) == (Verdict.PASS, [])
     tamper(masked)
-    verdict, kinds = scan()
-    assert verdict is Verdict.FAIL
-    assert TAMPERED[tamper] in kinds
+    after = scan()
+    assert after.verdict is Verdict.FAIL
+    assert TAMPERED[tamper] in {hit.kind for hit in after.hits if hit.score >= BLOCKING}
 
 
-@pytest.mark.parametrize("field", ["question", "method", "agent_instructions"])
-def test_planted_in_the_task_text(field: str, tmp_path: Path) -> None:
+def stated(field: str, tmp_path: Path) -> None:
+    """In the public text of the task."""
     task = builders.task().evolve(**{field: f"Show that shrinking gives {NUMBER}."})
-    assert _scan(task, tmp_path) == {"task_text"}
+    assert _blocking(_scan(task, tmp_path)) == {"task_text"}
 
 
-def test_planted_as_installed_package(tmp_path: Path) -> None:
+def own_distribution(tmp_path: Path) -> None:
+    """In the repository's own package, which the environment installs from the index."""
     task = builders.task(environment=Environment(packages=("numpy==2.0.0", "Shrink_Age==1.0")))
-    assert _scan(task, tmp_path, {"pyproject.toml": b'[project]\nname = "shrink-age"\n'}) == {"exact"}
+    assert _blocking(_scan(task, tmp_path, {"pyproject.toml": b'[project]\nname = "shrink-age"\n'})) == {"exact"}
 
 
-def _scan(task: Task, tmp_path: Path, files: dict[str, bytes] | None = None) -> set[str]:
+def installed(path: str, data: bytes, kind: str, tmp_path: Path) -> None:
+    """In a file of an installed package."""
+    target = tmp_path / "site-packages" / path
+    target.parent.mkdir(parents=True)
+    target.write_bytes(data)
+    report = _scan(builders.task(), tmp_path, installed_below=tmp_path / "site-packages")
+    assert report.verdict is Verdict.FAIL
+    blocking = [hit for hit in report.hits if hit.score >= BLOCKING]
+    assert kind in {hit.kind for hit in blocking}
+    assert all(hit.where.startswith(f"environment:{target}") for hit in blocking)
+
+
+def configured(facts: dict[str, object], where: str, tmp_path: Path) -> None:
+    """In what an image says of itself."""
+    report = _scan(
+        builders.task(), tmp_path, facts=NO_FACTS.evolve(**facts), installed_below=tmp_path / "site-packages"
+    )
+    assert report.verdict is Verdict.FAIL
+    assert {hit.where.rpartition(":")[0] for hit in report.hits if hit.score >= BLOCKING} == {where}
+
+
+def _scan(
+    task: Task,
+    tmp_path: Path,
+    files: dict[str, bytes] | None = None,
+    *,
+    installed_below: Path | None = None,
+    facts: ImageFacts | None = None,
+) -> LeakReport:
     snapshot = builders.make(tmp_path / "original", files)
     documents = [builders.document()]
     plan = plan_mask(task, snapshot, documents=documents)
-    masked = apply_mask(snapshot, plan, tmp_path / "masked").path
-    report = scan_leaks(masked, snapshot=snapshot, plan=plan, task=task, documents=documents)
+    masked = apply_mask(snapshot, plan, tmp_path / "masked")
+    found: EnvironmentFindings | None = None
+    if installed_below is not None:
+        installed_below.mkdir(exist_ok=True)
+        sandbox = Interpreter(installed_below)
+        with pytest.MonkeyPatch.context() as patch:
+            if facts is not None:
+                sandbox.name = "docker"
+                patch.setattr(images, "image_facts", lambda _: facts)
+            found = scan_environment(
+                task, snapshot=snapshot, plan=plan, image=IMAGE, sandbox=sandbox, out=tmp_path / "out", owner="test"
+            )
+    return scan_leaks(masked.path, snapshot=snapshot, plan=plan, task=task, documents=documents, environment=found)
+
+
+def _blocking(report: LeakReport) -> set[str]:
     return {hit.kind for hit in report.hits if hit.score >= BLOCKING}
+
+
+VENDORED = renamed(builders.RUN).encode()
+PLACES: dict[str, Callable[[Path], None]] = {
+    **{f"original: {name}": functools.partial(planted, name) for name in PLANTED},
+    **{f"repository: {tamper.__name__}": functools.partial(tampered, tamper) for tamper in TAMPERED},
+    **{f"task: {field}": functools.partial(stated, field) for field in ("question", "method", "agent_instructions")},
+    "environment: own distribution": own_distribution,
+    "environment: installed file": functools.partial(installed, "shrinklib/run_experiment.py", RUN, "exact"),
+    "environment: installed under another name": functools.partial(installed, "shrinklib/core.py", RUN, "exact"),
+    "environment: installed with other names": functools.partial(
+        installed, "shrinklib/run_experiment.py", VENDORED, "near_duplicate"),
+    "environment: results in the repository's own package": functools.partial(
+        installed, "estimators/results.csv", f"estimator,mse\nplain,0.2\nshrunk,{NUMBER}\n".encode(), "number"),
+    "image: variable": functools.partial(
+        configured, {"environment": (f"EXPECTED_MSE_SHRUNK={NUMBER}",)}, "image:environment variables"),
+    "image: label": functools.partial(configured, {"labels": (("shrunk.mse", NUMBER),)}, "image:labels"),
+    "image: history": functools.partial(
+        configured, {"history": (f"RUN echo shrunk mse {NUMBER} > /dev/null",)}, "image:history"),
+}  # fmt: skip
+
+ASKED_FOR = {
+    "history": "repository: history", "tag": "repository: tag", "stash": "repository: stash",
+    "reflog": "repository: reflog", "notes": "repository: notes", "packed object": "repository: packed",
+    "alternates": "repository: alternates", "submodule history": "repository: module_history",
+    "renamed copy": "original: renamed copy with an edit", "reformatted copy": "original: reformatted copy",
+    "identifiers renamed": "original: identifiers renamed", "notebook": "original: copy in notebook cells",
+    "zip": "original: copy in a zip", "compiled": "original: compiled python", "build": "original: build directory",
+    "egg-info": "original: egg-info with the README", "base64": "original: base64 blob",
+    "docstring": "original: number in a docstring", "test": "original: number in a test",
+    "Dockerfile": "original: number in a comment of a Dockerfile", "README table": "original: number in a README table",
+    "picture": "original: picture of a table", "CSV of results": "original: number in a CSV of results",
+    "git config": "repository: config", "hook": "repository: hook",
+    "installed package": "environment: own distribution", "environment variable": "image: variable",
+}  # fmt: skip
+"""What people look for first, with the place that stands for it; the others are ways that were found on the way."""
+
+
+@pytest.mark.parametrize("place", sorted(PLACES))
+def test_the_answer_hidden_in(place: str, tmp_path: Path) -> None:
+    PLACES[place](tmp_path)
+
+
+def test_every_way_that_people_look_for_is_tried() -> None:
+    assert len(ASKED_FOR) >= 25
+    assert set(ASKED_FOR.values()) <= set(PLACES)
+
+
+def test_a_clean_environment_has_nothing_to_report(tmp_path: Path) -> None:
+    other = tmp_path / "site-packages" / "numbers" / "tools.py"
+    other.parent.mkdir(parents=True)
+    other.write_text("def f(x):\n    return x + 0.5\n")
+    report = _scan(builders.task(), tmp_path, facts=NO_FACTS, installed_below=tmp_path / "site-packages")
+    assert report.verdict is Verdict.PASS
+    assert {"installed_files", "image_configuration"} <= set(report.checks)
+
+
+def test_an_environment_that_cannot_be_looked_into_is_unknown(tmp_path: Path) -> None:
+    class Broken(Interpreter):
+        def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
+            return RunResult(commands=(), message="ended by the machine")
+
+    snapshot = builders.make(tmp_path / "original")
+    task = builders.task()
+    plan = plan_mask(task, snapshot)
+    found = scan_environment(
+        task, snapshot=snapshot, plan=plan, image=IMAGE, sandbox=Broken(tmp_path), out=tmp_path / "out", owner="test"
+    )
+    assert found.checks == []
+    assert "were not looked into: ended by the machine" in found.problems[0].message
+
+
+def test_pictures_without_tesseract_are_no_clean_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from masking import pictures
+    from pipeline.errors import ExpbenchError, FailureKind
+
+    def missing(data: bytes) -> str:
+        raise ExpbenchError(FailureKind.TOOL_MISSING, "tesseract", "not installed", consequence="c", next_step="n")
+
+    monkeypatch.setattr(pictures, "picture_text", missing)
+    files = {"docs/table.png": PLANTED["picture of a table"][0]["docs/table.png"]}
+    report = _scan(builders.task(), tmp_path, files)
+    assert report.verdict is Verdict.UNKNOWN
+    assert any("docs/table.png" in problem.where for problem in report.problems)

@@ -184,7 +184,7 @@ def test_the_original_must_have_passed(original: Verdict, tmp_path: Path) -> Non
 
 
 def test_restored_is_the_original_but_for_cleared_notebooks(tmp_path: Path) -> None:
-    from tests.masking.test_planted import NUMBER, notebook
+    from tests.masking.planting import NUMBER, notebook
 
     root = tmp_path / "original"
     builders.make(

@@ -11,14 +11,15 @@ import zipfile
 import zlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from masking import texts
+from masking import units as bounds
 from masking.notebooks import clear_outputs, has_outputs
 from masking.texts import Budget, read_units
 from pipeline.schema import Severity
-from tests.masking.test_planted import compiled, notebook, tarred, zipped
+from tests.masking.planting import compiled, notebook, tarred, zipped
 
 
 def read(name: str, data: bytes) -> tuple[dict[str, bytes], Budget]:
@@ -51,6 +52,7 @@ def test_links_and_devices_in_archives_are_left_out() -> None:
 
 def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "MAX_MEMBER", 1 << 16)
+    monkeypatch.setattr(bounds, "MAX_MEMBER", 1 << 16)
     units, budget = read("bomb.gz", gzip.compress(bytes(1 << 22)))
     assert sum(map(len, units.values())) < 1 << 18
     assert [problem.severity for problem in budget.problems] == [Severity.WARNING]
@@ -125,12 +127,14 @@ def test_not_a_notebook(data: bytes) -> None:
         clear_outputs(data)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(["x.py", "x.ipynb", "x.html", "x.zip", "x"]))
 def test_any_bytes_are_read_without_an_error(data: bytes, name: str) -> None:
     list(read_units(name, data, Budget()))
     list(read_units(name, zlib.compress(data), Budget()))
 
 
+@settings(deadline=None)  # the first picture imports its reader
 @given(st.binary(max_size=200))
 def test_any_archive_content_comes_back(data: bytes) -> None:
     buffer = io.BytesIO()

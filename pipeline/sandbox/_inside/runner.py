@@ -122,6 +122,7 @@ class Runner:
         self.deadline = time.monotonic() + spec["wall_s"]
         self.status: dict[int, int] = {}
         self.rss = 0
+        self.cpu_s = 0.0
         self.gate: Gate | None = None
         self.ungated = ""
         wake_r, wake_w = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -139,6 +140,7 @@ class Runner:
             if pid == 0:
                 return
             self.rss = max(self.rss, usage.ru_maxrss * 1024)
+            self.cpu_s += usage.ru_utime + usage.ru_stime
             self.status[pid] = status
 
     def tasks(self) -> int:

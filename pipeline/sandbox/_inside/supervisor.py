@@ -126,7 +126,7 @@ def serve() -> None:
     except (ClientGone, BrokenPipeError):
         runner.kill_all()
         raise
-    send_json(b"U", {"peak_memory_bytes": max(watch.peak, runner.rss)})
+    send_json(b"U", {"peak_memory_bytes": max(watch.peak, runner.rss), "cpu_s": runner.cpu_s})
     in_child(lambda: send_manifest(work, spec["disk_bytes"]), spec)
     in_child(lambda: send_wanted(work), spec)
     if spec["outbox"]:

@@ -34,6 +34,8 @@ def test_success_keeps_output_and_says_how_long(run: Runner, tmp_path: Path) -> 
     assert 0 < result.commands[0].duration_s <= result.duration_s
     assert result.peak_memory_mb is not None
     assert result.peak_memory_mb > 1
+    assert result.cpu_s is not None
+    assert result.cpu_s > 0
 
 
 def test_commands_share_the_tree_and_stop_at_the_first_failure(run: Runner, tmp_path: Path) -> None:

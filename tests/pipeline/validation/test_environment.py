@@ -132,7 +132,7 @@ class Uv:
         self.later = {"newer"}
         """Has wheels for a later Python only."""
 
-    def __call__(self, requirements, date, *, wheels, python=environment.PYTHON):
+    def __call__(self, requirements, date, *, wheels, python=environment.PYTHON, apart=()):
         if python != environment.PYTHON:
             return (0 if all(Requirement(text).name in self.later for text in requirements) else 1), "", ""
         self.calls.append((tuple(requirements), None if date is None else str(date), wheels))

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.sandbox.base import Limits
+from pipeline.sandbox import open_sandbox
+from pipeline.sandbox.base import Gpus, Image, Limits
 from pipeline.task import Resources, Usage, Verdict
 from pipeline.validation import make_plan, missing_modules, missing_system_packages, validate, validate_with_refinement
 from tests.pipeline.validation.support import IMAGE, CopySandbox, claim, make_snapshot, make_task
@@ -130,17 +131,26 @@ def test_plans(tmp_path: Path) -> None:
     assert plan.network == "none"
     below = task.evolve(truth=task.truth.evolve(usage=(Usage(argv=("python", "x.py"), directory="a/b"),)))
     assert make_plan(below, snapshot, limits=Limits()).env["PYTHONPATH"] == "../..:../../src"
-    cases = {
-        FailureKind.GPU_UNAVAILABLE: task.evolve(resources=Resources(gpus=4)),
-        FailureKind.RECORD_INVALID: task.evolve(truth=task.truth.evolve(usage=())),
-    }
-    for kind, bad in cases.items():
-        with pytest.raises(ExpbenchError) as caught:
-            make_plan(bad, snapshot, limits=Limits())
-        assert caught.value.kind is kind
+    with pytest.raises(ExpbenchError) as caught:
+        make_plan(task.evolve(truth=task.truth.evolve(usage=())), snapshot, limits=Limits())
+    assert caught.value.kind is FailureKind.RECORD_INVALID
     outside = task.evolve(truth=task.truth.evolve(usage=(Usage(argv=("x",), directory="../y"),)))
     with pytest.raises(ExpbenchError, match="outside the repository"):
         make_plan(outside, snapshot, limits=Limits())
+
+
+def test_gpus_are_asked_for_and_refused_where_there_are_none(tmp_path: Path) -> None:
+    snapshot = make_snapshot(tmp_path / "code", FILES)
+    task = make_task(snapshot, [["python", "run.py"]], ["run.py"], CLAIMS)
+    assert make_plan(task, snapshot, limits=Limits()).gpus is None
+    needy = task.evolve(resources=Resources(gpus=4, gpu_type="A40", gpu_memory_mb=45_000))
+    plan = make_plan(needy, snapshot, limits=Limits())
+    assert plan.gpus == Gpus(count=4, type="A40", memory_mb=45_000)
+    sandbox = open_sandbox("process")
+    image = Image(reference="none", digest="0" * 64, spec_digest="0" * 64)
+    with pytest.raises(ExpbenchError) as caught:
+        sandbox.run(image, snapshot.root, plan, out=tmp_path / "out", owner="test")
+    assert caught.value.kind is FailureKind.GPU_UNAVAILABLE
 
 
 def test_refinement_goes_on_until_a_chain_passes(tmp_path: Path) -> None:
