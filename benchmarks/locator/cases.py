@@ -7,9 +7,8 @@ A cases file has one JSON object a line: `paper_id`, `task_index`, `question`, `
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.locator import RepositoryIndex, TaskQuery, build_index
-from pipeline.repository import RepositoryFile, RepositoryRef, Snapshot
+from pipeline.locator.directory import directory_snapshot
 
 METRICS = ("hit@1", "recall@5", "recall@10", "mrr", "full_set@10")
 
@@ -42,7 +41,9 @@ class Benchmark:
     cases: list[Case]
     indexes: dict[str, RepositoryIndex]
     seconds: dict[str, float] = field(default_factory=dict)
-    """Time to index each repository."""
+    """Processor time to index each repository."""
+    unanswered: list[Case] = field(default_factory=list)
+    """Published tasks of the same papers to which, as their authors say, no script of the repository is the answer."""
 
     @property
     def papers(self) -> list[str]:
@@ -60,32 +61,14 @@ class Benchmark:
         }
 
 
-def directory_snapshot(root: Path) -> Snapshot:
-    """A directory of plain files as a snapshot; `.git` and symbolic links are left out."""
-    files = []
-    for directory, names, found in os.walk(root):
-        names[:] = sorted(name for name in names if name != ".git" and not (Path(directory) / name).is_symlink())
-        for name in sorted(found):
-            path = Path(directory) / name
-            if path.is_symlink():
-                continue
-            data = path.read_bytes()
-            files.append(
-                RepositoryFile(
-                    path=path.relative_to(root).as_posix(),
-                    size=len(data),
-                    sha256=hashlib.sha256(data).hexdigest(),
-                    binary=b"\0" in data[:8192],
-                )
-            )
-    ref = RepositoryRef(url=root.name, commit="0" * 40)
-    return Snapshot(ref=ref, root=root, files=tuple(sorted(files, key=lambda file: file.path)))
+def load(cases: Path, repositories: Path, published: Path | None = None) -> Benchmark:
+    """Read the cases and index every repository that they need.
 
-
-def load(cases: Path, repositories: Path) -> Benchmark:
-    """Read the cases and index every repository that they need."""
-    import time
-
+    Args:
+        cases: tasks with known scripts.
+        repositories: directory with the repositories.
+        published: directory with published task files, `<paper_id>_complete_final.json`, for the tasks without scripts.
+    """
     rows = [json.loads(line) for line in cases.read_text(encoding="utf-8").splitlines() if line.strip()]
     loaded = [_case(row) for row in rows]
     indexes, seconds = {}, {}
@@ -94,10 +77,27 @@ def load(cases: Path, repositories: Path) -> Benchmark:
         if not root.is_dir():
             raise SystemExit(f"{root}: no such directory. The cases of paper {paper} need its repository there.")
         snapshot = directory_snapshot(root)
-        start = time.perf_counter()
+        start = time.process_time()
         indexes[paper] = build_index(snapshot)
-        seconds[paper] = time.perf_counter() - start
-    return Benchmark(loaded, indexes, seconds)
+        seconds[paper] = time.process_time() - start
+    unanswered = _unanswered(published, set(indexes)) if published is not None else []
+    return Benchmark(loaded, indexes, seconds, unanswered)
+
+
+def _unanswered(published: Path, papers: set[str]) -> list[Case]:
+    found: list[Case] = []
+    for path in sorted(published.rglob("*_complete_final.json")):
+        paper = path.name.split("_")[0]
+        if paper not in papers:
+            continue
+        document = json.loads(path.read_text(encoding="utf-8"))
+        rows = document if isinstance(document, list) else document.get("questions", [])
+        for number, row in enumerate(rows):
+            if row.get("no_answer"):
+                texts = [str(row.get(name) or "") for name in ("question", "method", "expected_outcome")]
+                query = TaskQuery(question=texts[0], method=texts[1], expected=texts[2])
+                found.append(Case(paper, number, query, frozenset()))
+    return found
 
 
 def _case(row: dict[str, Any]) -> Case:

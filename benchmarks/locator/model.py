@@ -1,7 +1,8 @@
 """Learning the weights: a listwise softmax likelihood in two stages, and cross-validation that leaves papers out.
 
-Stage one fits the signals of single files; its score is passed along links; stage two fits all signals together. Each
-paper counts the same, each weight may only have the sign that its reason allows. The confidence is a logistic fit.
+The weights are learnt as deviations from what each signal's reason lets one expect. Stage one fits signals of single
+files; its score is passed along links; stage two fits all signals together. Each paper counts the same, each weight may
+only have the sign that its reason allows. The confidence is a logistic fit.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ def _fit(
     without: Collection[str],
 ) -> Matrix:
     share = share / share.sum()
+    prior = np.array([0.0 if name in without else SIGNALS[name].prior for name in names])
 
     def loss(weights: Matrix) -> tuple[float, Matrix]:
         total, gradient = 0.0, np.zeros(len(names))
@@ -93,10 +95,11 @@ def _fit(
             normal = exponent.sum()
             total += weight * (np.log(normal) + top - features.targets[number] @ scores)
             gradient += weight * (matrix.T @ (exponent / normal - features.targets[number]))
-        return total + PENALTY * weights @ weights, gradient + 2 * PENALTY * weights
+        away = weights - prior
+        return float(total + PENALTY * away @ away), gradient + 2 * PENALTY * away
 
     bounds = [_bound(SIGNALS[name].sign, name in without) for name in names]
-    found = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300})
+    found = minimize(loss, prior, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300})
     return np.asarray(found.x)
 
 

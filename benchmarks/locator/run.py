@@ -1,6 +1,7 @@
 """Measure the locator on published tasks: ranking, ablations, chain, `not_found`, calibration, speed.
 
-    python -m benchmarks.locator.run --cases CASES.jsonl --repositories DIR [--no-ablations]
+    python -m benchmarks.locator.run --cases CASES.jsonl --repositories DIR [--no-ablations] [--published DIR]
+        [--diagram FILE.svg]
 
 Figures called "out of fold" use weights that were learnt without the paper at hand; "shipped" uses the weights of
 `pipeline/locator/weights.py`, which have seen the cases when these are the ones that they were learnt from.
@@ -11,18 +12,19 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections import Counter
+from collections.abc import Sequence
 from math import comb
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.locator.cases import Benchmark, Case, load, score, table
-from benchmarks.locator.learn import supports
-from benchmarks.locator.model import Features, fit_logistic, leave_papers_out, ranked
+from benchmarks.locator.learn import Supported, fit_decision, matrix, supports
+from benchmarks.locator.model import Features, leave_papers_out, ranked
+from pipeline.files import write_text
 from pipeline.locator import locate
 from pipeline.locator.chain import plan_chains
-from pipeline.locator.confidence import NOT_FOUND_BELOW, SHARES
+from pipeline.locator.confidence import NOT_FOUND_BELOW
 from pipeline.locator.query import QueryWords
 from pipeline.locator.ranking import rank
 from pipeline.locator.weights import FIXED, SIGNALS, Signal
@@ -80,7 +82,7 @@ def line_figures(benchmark: Benchmark) -> dict[str, float]:
         chain = found.chain
         lines: set[tuple[str, int]] = set()
         if chain is not None:
-            traced = trace(index.snapshot, chain.sources, chain.usage)
+            traced = trace(index.snapshot, chain.sources, chain.usage, about=case.query.text)
             spans = [span for step in traced.requirements for span in step.spans]
             lines = {(span.path, line) for span in spans for line in range(span.start, span.end + 1)}
         common = len(lines & truth)
@@ -89,46 +91,69 @@ def line_figures(benchmark: Benchmark) -> dict[str, float]:
     return Benchmark(kept, benchmark.indexes).macro(rows)
 
 
-def decision_figures(benchmark: Benchmark, tables: dict[str, dict[str, Signal]]) -> str:
-    """`not_found` on own and foreign repositories, and reliability, with coefficients learnt without each paper."""
-    own, foreign = supports(benchmark, tables)
-    papers = benchmark.papers
-    kept = found = 0
-    chances: list[tuple[float, bool]] = []
-    share_own = Counter(paper for paper, *_ in own)
+def decisions(rows: Sequence[Supported]) -> list[tuple[Supported, float, float]]:
+    """(row, P(chain right), P(repository belongs)) with coefficients learnt without the row's paper."""
+    found: list[tuple[Supported, float, float]] = []
+    for paper in sorted({row.paper for row in rows}):
+        test = [row for row in rows if row.paper == paper]
+        right, belonging = fit_decision([row for row in rows if row.paper != paper])
+        shares = np.concatenate([matrix(test), np.ones((len(test), 1))], axis=1)
+        belongs = 1 / (1 + np.exp(-shares @ belonging))
+        chances = belongs / (1 + np.exp(-shares @ right))
+        found += list(zip(test, chances.tolist(), belongs.tolist(), strict=True))
+    return found
 
-    def matrix(rows: list) -> np.ndarray:  # type: ignore[type-arg]
-        return np.array([[getattr(row[1], name) for name in SHARES] for row in rows])
 
-    for paper in papers:
-        train = [row for row in own if row[0] != paper]
-        other = [row for row in foreign if row[0] != paper]
-        labels = np.array([1.0] * len(train) + [0.0] * len(other))
-        share = np.array([1 / len(train)] * len(train) + [1 / len(other)] * len(other))
-        _, belongs = fit_logistic(np.concatenate([matrix(train), matrix(other)]), labels, share)
-        _, right = fit_logistic(
-            matrix(train),
-            np.array([float(row[2]) for row in train]),
-            np.array([1 / share_own[row[0]] for row in train]),
+def reliability(decided: Sequence[tuple[Supported, float, float]], bins: int = 6) -> list[tuple[float, float, int]]:
+    """(mean prediction, share that was right, tasks) of equally large bins, over tasks in their own repository."""
+    home = sorted((chance, row.right) for row, chance, _ in decided if row.kind != "foreign")
+    return [
+        (
+            statistics.fmean(home[i][0] for i in part),
+            statistics.fmean(float(home[i][1]) for i in part),
+            len(part),
         )
-        test = [row for row in own if row[0] == paper]
-        strange = [row for row in foreign if row[0] == paper]
-        chance = belongs(matrix(test))
-        kept += int((chance >= NOT_FOUND_BELOW).sum())
-        found += int((belongs(matrix(strange)) < NOT_FOUND_BELOW).sum()) if strange else 0
-        chances += list(zip((chance * right(matrix(test))).tolist(), [row[2] for row in test], strict=True))
-    lines = [
-        f"own repository kept: {kept}/{len(own)}; foreign repository gives not_found: {found}/{len(foreign)}",
-        "reliability (chain holds a right file): predicted -> observed",
+        for part in np.array_split(np.arange(len(home)), bins)
+        if len(part)
     ]
-    chances.sort()
-    for part in np.array_split(np.arange(len(chances)), 5):
-        predicted = statistics.fmean(chances[i][0] for i in part)
-        observed = statistics.fmean(float(chances[i][1]) for i in part)
-        lines.append(f"  {predicted:.2f} -> {observed:.2f} (n={len(part)})")
-    brier = statistics.fmean((chance - good) ** 2 for chance, good in chances)
-    lines.append(f"  Brier score {brier:.3f}")
+
+
+def decision_figures(decided: Sequence[tuple[Supported, float, float]]) -> str:
+    """`not_found` by kind of task, and how far the confidence means what it says."""
+    lines = [f"not_found at {NOT_FOUND_BELOW}, out of fold:"]
+    for kind in ("own", "unanswered", "foreign"):
+        chances = [belongs for row, _, belongs in decided if row.kind == kind]
+        given = sum(belongs < NOT_FOUND_BELOW for belongs in chances)
+        lines.append(f"  {kind}: {given}/{len(chances)}")
+    lines.append("reliability (chain holds a right file): predicted -> observed")
+    lines += [f"  {predicted:.2f} -> {observed:.2f} (n={n})" for predicted, observed, n in reliability(decided)]
+    home = [(chance, row.right) for row, chance, _ in decided if row.kind != "foreign"]
+    lines.append(f"  Brier score {statistics.fmean((chance - good) ** 2 for chance, good in home):.3f}")
     return "\n".join(lines)
+
+
+def diagram(bins: Sequence[tuple[float, float, int]]) -> str:
+    """The reliability diagram as SVG: predicted to the right, observed upwards, the diagonal is perfect."""
+    size, edge = 320, 40
+
+    def at(share: float) -> float:
+        return edge + share * (size - 2 * edge)
+
+    dots = "".join(
+        f'<circle cx="{at(x):.1f}" cy="{size - at(y):.1f}" r="{3 + n / 6:.1f}"><title>{x:.2f} predicted, {y:.2f} '
+        f"observed, {n} tasks</title></circle>"
+        for x, y, n in bins
+    )
+    low, high = at(0), at(1)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" font-family="sans-serif" font-size="11">'
+        f'<rect width="{size}" height="{size}" fill="#fff"/>'
+        f'<path d="M{low} {high}H{high}M{low} {high}V{low}" stroke="#444" fill="none"/>'
+        f'<path d="M{low} {high}L{high} {low}" stroke="#999" stroke-dasharray="4"/><g fill="#1f5fa8">{dots}</g>'
+        f'<text x="{size / 2}" y="{size - 12}" text-anchor="middle">predicted: the chain holds a right file</text>'
+        f'<text x="14" y="{size / 2}" text-anchor="middle" transform="rotate(-90 14 {size / 2})">observed share</text>'
+        f'<text x="{low}" y="{high + 14}">0</text><text x="{high}" y="{high + 14}" text-anchor="end">1</text></svg>\n'
+    )
 
 
 def main() -> None:
@@ -137,8 +162,10 @@ def main() -> None:
     parser.add_argument("--cases", type=Path, required=True)
     parser.add_argument("--repositories", type=Path, required=True)
     parser.add_argument("--no-ablations", action="store_true")
+    parser.add_argument("--published", type=Path, help="published task files, for the tasks without an answer")
+    parser.add_argument("--diagram", type=Path, help="where the reliability diagram goes (SVG)")
     arguments = parser.parse_args()
-    benchmark = load(arguments.cases, arguments.repositories)
+    benchmark = load(arguments.cases, arguments.repositories, arguments.published)
     cases = benchmark.cases
     features = Features.of(benchmark)
 
@@ -166,7 +193,10 @@ def main() -> None:
     print(table(rows))
     print("\nchain, out of fold:", {name: round(value, 3) for name, value in chain_figures(benchmark, tables).items()})
     print("requirement lines, shipped:", {name: round(value, 3) for name, value in line_figures(benchmark).items()})
-    print(decision_figures(benchmark, tables))
+    decided = decisions(supports(benchmark, tables))
+    print(decision_figures(decided))
+    if arguments.diagram:
+        write_text(arguments.diagram, diagram(reliability(decided)))
     largest = max(benchmark.papers, key=lambda paper: benchmark.indexes[paper].size)
     print(
         f"speed: {seconds:.3f} s a task; index of the largest repository ({benchmark.indexes[largest].size} files) "

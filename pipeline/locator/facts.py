@@ -24,6 +24,7 @@ _CLI = re.compile(
 _REFERENCE = re.compile(r"[\w./\-]*[\w\]})]\.(?:py|sh|ipynb|ya?ml|json|toml|gin|cfg|ini)\b")
 _HYDRA = re.compile(r"config_name\s*=\s*['\"]([\w/.\-]+)['\"]")
 _HYDRA_PATH = re.compile(r"config_path\s*=\s*['\"]([\w/.\-]*)['\"]")
+_DEFAULTS = re.compile(r"^defaults:[ \t]*\n((?:[ \t]*(?:-.*|#.*)?\n)+)", re.M)
 _COMMENT = re.compile(r"(?<![\"'\w])#\s?(.*)$", re.M)
 _READS_RESULTS = re.compile(
     r"json\.load\(|read_csv|read_json|np\.load\(|pickle\.load|glob\.glob|read_pickle|open\([^)]*results?", re.I
@@ -54,7 +55,6 @@ class FileFacts:
     lines: int
     words: list[str]
     chunks: list[list[str]]
-    prose: list[str]
     summary: str = ""
     """First line of the module docstring, or of the first comment or Markdown cell."""
     definitions: tuple[str, ...] = ()
@@ -63,11 +63,20 @@ class FileFacts:
     """File-like words in code, shell or configuration, as written."""
     hydra: tuple[str, ...] = ()
     """Configurations that a `hydra.main` decorator names."""
+    groups: tuple[str, ...] = ()
+    """Directories of configurations that a `hydra.main` decorator names: what is below can be chosen on the command
+    line."""
+    defaults: tuple[str, ...] = ()
+    """Files that a configuration composes (`defaults:`), as written, without ending."""
     commands: tuple[Invocation, ...] = ()
     """Commands of a shell script, Makefile, notebook or of the usage part of a docstring."""
     labels: tuple[str, ...] = ()
     """Tables and figures of the paper that it speaks of: `table2`, `figure1`."""
     main: bool = False
+    acts: bool = False
+    """Module-level code does something: a script without a main guard."""
+    settings: bool = False
+    """Python that only assigns: a configuration written in Python."""
     cli: bool = False
     generated: bool = False
     reads_results: bool = False
@@ -89,11 +98,13 @@ def analyse(file: ListedFile, raw: str) -> FileFacts:
         return _code(file, raw)
     text = raw if len(raw) < 200_000 else raw[:200_000]
     words = tokens(text)
-    facts = FileFacts(file, raw.count("\n") + 1, words, _line_chunks(text), tokens("\n".join(_COMMENT.findall(text))))
+    facts = FileFacts(file, raw.count("\n") + 1, words, _line_chunks(text))
     facts.references = tuple(sorted(set(_REFERENCE.findall(text))))
     facts.labels = labels(f"{file.path}\n{text}") if file.kind != "config" else labels(file.path)
     comments = [line.strip() for line in _COMMENT.findall(text) if line.strip() and not line.startswith("!")]
     facts.summary = comments[0] if comments else ""
+    if file.kind == "config":
+        facts.defaults = tuple(_composed(text))
     if file.kind == "shell":
         facts.commands = parse_shell(text)
     elif file.kind == "make":
@@ -120,7 +131,6 @@ def _code(file: ListedFile, raw: str) -> FileFacts:
         code.count("\n") + 1,
         tokens(code) + tokens(unit.prose),
         chunks,
-        tokens("\n".join([prose, *docstrings])),
         summary=_summary(unit),
         definitions=tuple(definitions),
         imports=tuple(_imports(code)),
@@ -128,6 +138,9 @@ def _code(file: ListedFile, raw: str) -> FileFacts:
         error=unit.error,
     )
     facts.hydra = _hydra(code)
+    facts.groups = tuple(sorted({base for base in _HYDRA_PATH.findall(code) if base})) if facts.hydra else ()
+    if unit.tree is not None:
+        facts.acts, facts.settings = _acts(unit.tree), _only_assigns(unit.tree)
     facts.labels = labels("\n".join([file.path, prose, *docstrings]))
     facts.main = bool(_MAIN.search(code))
     facts.cli = bool(_CLI.search(code))
@@ -148,6 +161,38 @@ def _hydra(code: str) -> tuple[str, ...]:
         full = f"{base}/{name}" if base else name
         found.append(full if full.endswith((".yaml", ".yml")) else f"{full}.yaml")
     return tuple(found)
+
+
+def _composed(text: str) -> list[str]:
+    """The items of a `defaults:` list, `group: name` as `group/name` (Hydra's composition)."""
+    found = []
+    match = _DEFAULTS.search(text)
+    for line in match.group(1).splitlines() if match else ():
+        item = re.sub(r"^\s*-\s*|\s*#.*$|\boverride\s+|\boptional\s+|@[\w.]+", "", line).strip().strip("'\"")
+        group, _, name = (part.strip().strip("'\"") for part in item.partition(":"))
+        if group and group != "_self_" and name not in {"null", "None", "???"}:
+            found.append(f"{group.lstrip('/')}/{name}" if name else group.lstrip("/"))
+    return [item for item in found if "$" not in item]
+
+
+def _acts(tree: ast.Module) -> bool:
+    """Does importing the file do more than define things?"""
+    for node in tree.body:
+        if isinstance(node, (ast.For, ast.While, ast.With)):
+            return True
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            name = ast.unparse(node.value.func)
+            if not name.startswith(("sys.path", "warnings.", "logging.", "os.environ", "matplotlib.use", "register")):
+                return True
+    return False
+
+
+def _only_assigns(tree: ast.Module) -> bool:
+    body = [node for node in tree.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+    plain = [node for node in body if not isinstance(node, (ast.Import, ast.ImportFrom))]
+    return (
+        bool(plain) and len(body) - len(plain) <= 3 and all(isinstance(n, (ast.Assign, ast.AnnAssign)) for n in plain)
+    )
 
 
 def _embedded_commands(unit: CodeUnit) -> list[Invocation]:

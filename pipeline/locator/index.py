@@ -9,7 +9,7 @@ import json
 import os
 import posixpath
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +31,9 @@ __all__ = ["RepositoryIndex", "build_index"]
 
 Vector = npt.NDArray[np.float64]
 # Raise when `FileFacts` or what fills it changes: older cache entries are then not read.
-_FACTS_VERSION = 2
-_BUNDLED = 6
-"""Configurations and mentions with more files than this say little of each."""
+_FACTS_VERSION = 4
+_MAIN_PACKAGE = 0.25
+"""Share of the files from which a package is the project itself rather than one part of it."""
 _DATA_CONFIG = {"json", "toml", "cfg", "ini"}
 
 
@@ -46,18 +46,15 @@ class RepositoryIndex:
     position: dict[str, int]
     links: Links
     content: Lexicon
-    bundles: Lexicon
-    """Each file with its configurations, the wrappers that run it and what documents say of it."""
     paths: Lexicon
-    prose: Lexicon
     chunks: Lexicon
     owners: npt.NDArray[np.int64]
     """File of each chunk."""
     sections: Lexicon
     mentions: Lexicon
     static: dict[str, Vector]
-    defined: dict[str, list[int]]
-    """Name of a function or class, lower case -> the files that define it."""
+    own_names: frozenset[str]
+    """Words of the project's own name (its main package): every path and every task has them."""
     problems: tuple[Problem, ...]
 
     @property
@@ -97,27 +94,33 @@ def build_index(snapshot: Snapshot, *, cache: Path | None = None) -> RepositoryI
             chunk_lists.append(chunk)
             owners.append(number)
     path_words = [tokens(facts.path) for facts in kept]
-    defined: dict[str, list[int]] = {}
-    for number, facts in enumerate(kept):
-        for name in sorted({name.lower() for name in facts.definitions}):
-            defined.setdefault(name, []).append(number)
     return RepositoryIndex(
         snapshot=snapshot,
         facts=kept,
         position={facts.path: number for number, facts in enumerate(kept)},
         links=links,
         content=Lexicon([facts.words + words for facts, words in zip(kept, path_words, strict=True)]),
-        bundles=Lexicon(_bundles(kept, links, path_words)),
         paths=Lexicon(path_words, b=0.5),
-        prose=Lexicon([facts.prose + words for facts, words in zip(kept, path_words, strict=True)]),
         chunks=Lexicon(chunk_lists),
         owners=np.asarray(owners, dtype=np.int64),
         sections=Lexicon([tokens(f"{section.title} {section.text}") for section, _, _ in links.sections]),
         mentions=Lexicon([tokens(text) for text, _ in links.mentions]),
         static=static_signals(kept, links),
-        defined=defined,
+        own_names=_own_names(snapshot, kept),
         problems=tuple(problems),
     )
+
+
+def _own_names(snapshot: Snapshot, kept: list[FileFacts]) -> frozenset[str]:
+    """Words in the names of packages (directories with `__init__.py` in one without) that hold much of the code."""
+    packages = {posixpath.dirname(file.path) for file in snapshot.files if file.path.endswith("/__init__.py")}
+    found: set[str] = set()
+    for package in packages:
+        if posixpath.dirname(package) not in packages:
+            inside = sum(facts.path.startswith(f"{package}/") for facts in kept)
+            if inside >= _MAIN_PACKAGE * len(kept):
+                found.update(tokens(posixpath.basename(package)))
+    return frozenset(found)
 
 
 def _configurations(links: Links) -> set[str]:
@@ -127,24 +130,6 @@ def _configurations(links: Links) -> set[str]:
     for _, named, run in links.sections:
         used |= named | run
     return used
-
-
-def _bundles(kept: list[FileFacts], links: Links, path_words: list[list[str]]) -> list[list[str]]:
-    """What belongs to running a file: an entry point is short where its configuration and wrapper say what it does."""
-    words = {facts.path: facts.words for facts in kept}
-    bundles = {facts.path: facts.words + name for facts, name in zip(kept, path_words, strict=True)}
-    for facts in kept:
-        for path in sorted(links.configs.get(facts.path, set()) | links.commanded.get(facts.path, set()))[:_BUNDLED]:
-            bundles[facts.path] = bundles[facts.path] + words.get(path, []) + tokens(path)
-        if facts.file.kind == "shell":
-            for path in sorted(links.runs.get(facts.path, ())):
-                if path in bundles:
-                    bundles[path] = bundles[path] + words[facts.path] + tokens(facts.path)
-    for text, named in links.mentions:
-        if len(named) <= _BUNDLED:
-            for path in sorted(named & bundles.keys()):
-                bundles[path] = bundles[path] + tokens(text)
-    return [bundles[facts.path] for facts in kept]
 
 
 def _can_matter(facts: FileFacts, used: set[str]) -> bool:
@@ -186,12 +171,15 @@ def _entry(cache: Path, file: ListedFile) -> Path:
 
 def _store(path: Path, facts: FileFacts) -> None:
     """Write atomically; two processes may write the same entry."""
-    values = asdict(facts)
-    del values["file"]
+    # shallow: copying every word of a file one by one costs as much as reading the file did
+    values = {item.name: getattr(facts, item.name) for item in fields(facts) if item.name != "file"}
+    values["imports"] = [asdict(item) for item in facts.imports]
+    values["commands"] = [asdict(item) for item in facts.commands]
+    values["targets"] = {name: [asdict(item) for item in items] for name, items in facts.targets.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        json.dump(values, stream, separators=(",", ":"))
+        stream.write(json.dumps(values, separators=(",", ":")))
     Path(name).replace(path)
 
 
@@ -204,7 +192,7 @@ def _load(path: Path, file: ListedFile) -> FileFacts | None:
         )
         values["commands"] = tuple(_invocation(item) for item in values["commands"])
         values["targets"] = {name: tuple(map(_invocation, items)) for name, items in values["targets"].items()}
-        for name in ("definitions", "references", "hydra", "labels"):
+        for name in ("definitions", "references", "hydra", "groups", "defaults", "labels"):
             values[name] = tuple(values[name])
         return FileFacts(file=file, **values)
     except (OSError, ValueError, KeyError, TypeError):

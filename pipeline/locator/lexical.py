@@ -40,15 +40,20 @@ class Lexicon:
             return np.zeros(self.size)
         return np.asarray(self._model.get_scores(known), dtype=np.float64)
 
+    @property
+    def rarest(self) -> float:
+        """Inverse document frequency of a token that one document has."""
+        return float(np.log(1 + (self.size - 0.5) / 1.5)) if self.size else 0.0
+
     def idf(self, token: str) -> float:
         """Inverse document frequency of a token, 0 for one that is everywhere."""
         count = self.frequency.get(token, 0)
         return float(np.log(1 + (self.size - count + 0.5) / (count + 0.5))) if count else 0.0
 
 
-def scaled(scores: Scores) -> Scores:
-    """Divide by the largest score; zeros stay zeros."""
-    top = float(scores.max(initial=0.0))
+def scaled(scores: Scores, least: float = 0.0) -> Scores:
+    """Divide by the largest score, or by `least` where that is larger; zeros stay zeros."""
+    top = max(float(scores.max(initial=0.0)), least)
     return scores / top if top > 0 else np.zeros_like(scores)
 
 

@@ -58,6 +58,8 @@ class Links:
     """For each section, files that it does not name but that a wrapper named by it runs."""
     commanded: dict[str, set[str]] = field(default_factory=dict)
     """Script -> configurations that a stated command of it names."""
+    options: dict[str, set[str]] = field(default_factory=dict)
+    """Script -> configurations that can be chosen on its command line (the directory that Hydra is given)."""
     mentions: list[tuple[str, frozenset[str]]] = field(default_factory=list)
     """(table row, list item, paragraph or commented command of a document, files that it names or that these run)."""
 
@@ -112,11 +114,18 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
     resolver = PathResolver(item.path for item in facts)
     modules = ModuleMap(item.path for item in facts)
     links = Links({}, {}, {}, [], [])
+    settings = frozenset(item.path for item in facts if item.settings)
+    configurations = sorted(item.path for item in facts if item.file.kind == "config")
     recipes = {item.path: item.targets for item in facts if item.targets}
     for item in facts:
         here = posixpath.dirname(item.path)
         links.imports[item.path] = _imports(item, modules)
-        links.configs[item.path] = _configs(item, resolver, here)
+        links.configs[item.path] = _configs(item, resolver, here, settings)
+        for group in item.groups:
+            base = posixpath.normpath(posixpath.join(here, group))
+            below = {path for path in configurations if path.startswith(f"{base}/")}
+            if below:
+                links.options.setdefault(item.path, set()).update(below)
         origin: Origin = {"shell": "shell", "make": "make", "notebook": "notebook"}.get(item.file.kind, "docstring")  # type: ignore[assignment]
         known = [
             _known(step, item.path, origin, _shell_context(item, step), resolver, modules) for step in item.commands
@@ -162,10 +171,16 @@ def _imports(item: FileFacts, modules: ModuleMap) -> set[str]:
     return found
 
 
-def _configs(item: FileFacts, resolver: PathResolver, here: str) -> set[str]:
+def _configs(item: FileFacts, resolver: PathResolver, here: str, settings: frozenset[str]) -> set[str]:
     if item.file.kind == "document":
         return set()
     found: set[str] = set()
+    python: set[str] = set()
+    for reference in item.references:
+        if reference.endswith(".py") and "/" in reference:
+            python.update(path for path in resolver.find(reference, here) if path in settings)
+    for name in item.defaults:
+        found.update(path for ending in (".yaml", ".yml") for path in _beside(f"{name}{ending}", here, resolver))
     for reference in item.references:
         if (reference.endswith(_CONFIG_ENDINGS) and "/" in reference) or reference.endswith(
             (".yaml", ".yml", ".toml", ".gin")
@@ -178,7 +193,20 @@ def _configs(item: FileFacts, resolver: PathResolver, here: str) -> set[str]:
             if word.endswith(_CONFIG_ENDINGS):
                 found.update(resolver.find(word.split("=")[-1], here))
     found.discard(item.path)
-    return {path for path in found if path.endswith(_CONFIG_ENDINGS)}
+    return {path for path in found if path.endswith(_CONFIG_ENDINGS)} | (python - {item.path})
+
+
+def _beside(name: str, here: str, resolver: PathResolver) -> list[str]:
+    """A composed configuration lies below the composing one, or below a directory above it."""
+    base = here
+    for _ in range(4):
+        path = posixpath.normpath(posixpath.join(base, name))
+        if path in resolver:
+            return [path]
+        if not base:
+            break
+        base = posixpath.dirname(base)
+    return []
 
 
 def _shell_context(item: FileFacts, step: Invocation) -> str:

@@ -66,6 +66,7 @@ def static_signals(facts: Sequence[FileFacts], links: Links) -> dict[str, Vector
             item.file.kind in {"shell", "notebook"}
             or item.main
             or bool(item.hydra)
+            or (item.acts and not imported[number] and not item.settings)
             or (item.cli and not imported[number])
             for number, item in enumerate(facts)
         ]
@@ -83,7 +84,7 @@ def static_signals(facts: Sequence[FileFacts], links: Links) -> dict[str, Vector
             [kind == "shell" and bool(links.runs.get(item.path)) for kind, item in zip(kinds, facts, strict=True)]
         ),
         "notebook": vector([kind == "notebook" for kind in kinds]),
-        "config": vector([kind in {"config", "make"} for kind in kinds]),
+        "config": vector([kind in {"config", "make"} or i.settings for kind, i in zip(kinds, facts, strict=True)]),
         "called": np.minimum(called, 1.0),
         "entry_directory": vector([bool(_ENTRY_DIRECTORIES & set(part)) for part in parts]),
         "top_level": vector([not part for part in parts]),

@@ -12,6 +12,7 @@ from pipeline.task import Draft, TableEvidence, TextEvidence
 
 __all__ = ["QueryWords", "TaskQuery"]
 
+_CAPITALISED = re.compile(r"\b[A-Z][a-z]+(?:[\s\-]+[A-Z][a-z]+){2,}\b")
 _ACRONYM = re.compile(r"\(([A-Z][A-Za-z0-9+\-]{1,11})\)")
 
 
@@ -56,6 +57,17 @@ class TaskQuery(Record):
         return "\n".join([self.question, self.method, self.expected, " ".join(self.metrics), " ".join(self.entities)])
 
 
+def _initials(text: str) -> set[str]:
+    """Acronyms of capitalised names (`Multi-Particle Environment`: mpe): files are named by them, prose spells out."""
+    found: set[str] = set()
+    for run in _CAPITALISED.findall(text):
+        letters = [part[0].lower() for part in re.split(r"[\s\-]+", run) if part]
+        for start in range(len(letters)):
+            for end in range(start + 3, min(start + 6, len(letters)) + 1):
+                found.add("".join(letters[start:end]))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class QueryWords:
     """A query, taken apart once."""
@@ -77,6 +89,7 @@ class QueryWords:
         # two words that a path writes as one: `spiral noise` and `spiral_noise`
         plain = re.findall(r"[A-Za-z0-9]+", text.lower())
         names |= {left + right for left, right in pairwise(plain)}
+        names |= _initials(text)
         return cls(
             all=tuple(dict.fromkeys(tokens(text))),
             question=tuple(dict.fromkeys(tokens(query.question))),

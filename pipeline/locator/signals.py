@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import posixpath
+import re
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -17,6 +18,13 @@ from pipeline.locator.text import GENERIC, compact, labels, stem, tokens
 __all__ = ["link_signals", "query_signals"]
 
 Vector = npt.NDArray[np.float64]
+_PLAIN = re.compile(r"[A-Za-z0-9]+")
+_NAMED = 1.25
+"""Words of a path, as rare as can be, that make a full match: one common word in a name is little evidence."""
+_NEAR = 0.5
+"""Difference of the first score that makes a file e times less likely to be the one."""
+_RARE = 8.0
+"""Weight of two rare words of a name: a name with two that the task does not say is another variant's."""
 
 
 def query_signals(index: RepositoryIndex, words: QueryWords, *, documents: bool = True) -> dict[str, Vector]:
@@ -27,22 +35,23 @@ def query_signals(index: RepositoryIndex, words: QueryWords, *, documents: bool 
         words: the task.
         documents: whether README and documentation count (EXP-Bench's own harness removes the README).
     """
+    own = index.own_names
+    said = [word for word in words.all if word not in own]
+    asked = [word for word in words.question if word not in own]
+    floor = _NAMED * index.paths.rarest
     chunk_scores = index.chunks.scores(words.all)
     return {
         "content": scaled(index.content.scores(words.all)),
         "question": scaled(index.content.scores(words.question)),
-        "bundle": scaled(index.bundles.scores(words.all)),
-        "path": scaled(index.paths.scores(words.all)),
-        "path_question": scaled(index.paths.scores(words.question)),
-        "prose": scaled(index.prose.scores(words.all)),
+        "path": scaled(index.paths.scores(said), floor),
+        "path_question": scaled(index.paths.scores(asked), floor),
         "chunk": scaled(best_by_owner(chunk_scores, index.owners, index.size)),
         "section": _sections(index, words) if documents else np.zeros(index.size),
         "mention": _mentions(index, words) if documents else np.zeros(index.size),
         "label": _labels(index, words, documents),
         "named": _named(index, words),
-        "defines": _defines(index, words),
         "directory": _directories(index, words),
-        "stem": _stems(index, words),
+        **_names(index, words),
     }
 
 
@@ -92,17 +101,6 @@ def _named(index: RepositoryIndex, words: QueryWords) -> Vector:
     )
 
 
-def _defines(index: RepositoryIndex, words: QueryWords) -> Vector:
-    """The task writes names that few files define."""
-    found = np.zeros(index.size)
-    for name in sorted(words.code_names):
-        owners = index.defined.get(name, [])
-        if len(name) > 3:
-            for number in owners:
-                found[number] += 1.0 / len(owners)
-    return np.minimum(found, 1.0)
-
-
 def _directories(index: RepositoryIndex, words: QueryWords) -> Vector:
     """The task names a directory that only part of the repository lies in."""
     parts = [{part.lower() for part in facts.path.split("/")[:-1]} for facts in index.facts]
@@ -113,28 +111,45 @@ def _directories(index: RepositoryIndex, words: QueryWords) -> Vector:
         for part, count in counts.items()
         if len(part) > 2
         and part not in GENERIC
+        and part not in index.own_names
         and count <= 0.6 * total
         and (part in words.names or compact(part) in words.names)
     }
     return scaled(np.asarray([max((weight.get(part, 0.0) for part in listed), default=0.0) for listed in parts]))
 
 
-def _stems(index: RepositoryIndex, words: QueryWords) -> Vector:
-    """How much of the file's own name, weighted by rarity, the task says; generic names do not count."""
+def _names(index: RepositoryIndex, words: QueryWords) -> dict[str, Vector]:
+    """How much of a file's name and path the task says, and how much of it the task does not say.
+
+    Parts are weighted by their rarity among the paths; generic ones (`train`, `model`, `utils`) do not count.
+    """
     said = set(words.all) | words.names
-    found = np.zeros(index.size)
+    stems, unsaid, route = np.zeros(index.size), np.zeros(index.size), np.zeros(index.size)
     for number, facts in enumerate(index.facts):
-        name = posixpath.splitext(posixpath.basename(facts.path))[0]
+        folder, base = posixpath.split(facts.path)
+        name = posixpath.splitext(base)[0]
         if name == "__init__":
-            name = posixpath.basename(posixpath.dirname(facts.path))
-        parts = [part for part in tokens(name) if part not in GENERIC and not part.isdigit() and len(part) > 1]
-        if not parts:
-            continue
-        weights = [index.paths.idf(part) for part in parts]
+            folder, name = posixpath.split(folder)
+        own, total = _said(index, name, said)
         whole = compact(name) in words.names and len(compact(name)) > 3 and name.lower() not in GENERIC
-        share = sum(weight for part, weight in zip(parts, weights, strict=True) if part in said or stem(part) in said)
-        found[number] = 1.0 if whole else share / (sum(weights) or 1.0)
-    return found
+        if total:
+            stems[number] = 1.0 if whole else own / total
+            unsaid[number] = 0.0 if whole else min(1.0, (total - own) / _RARE)
+        above, all_above = _said(index, folder, said)
+        if total + all_above:
+            route[number] = (own + above) / (total + all_above)
+    return {"stem": stems, "unsaid": unsaid, "route": route}
+
+
+def _said(index: RepositoryIndex, name: str, said: set[str]) -> tuple[float, float]:
+    """(weight of the parts of a name that the task says, weight of all parts)."""
+    spelled = " ".join(_PLAIN.findall(name))  # not the whole of `ippo_mpe` beside its parts: no task writes that
+    parts = {
+        part for part in tokens(spelled) if part not in GENERIC and part not in index.own_names and not part.isdigit()
+    }
+    weights = {part: index.paths.idf(part) for part in parts}
+    own = sum(weight for part, weight in weights.items() if part in said or stem(part) in said)
+    return own, sum(weights.values())
 
 
 def link_signals(index: RepositoryIndex, first: Vector, *, documents: bool = True) -> dict[str, Vector]:
@@ -158,6 +173,8 @@ def link_signals(index: RepositoryIndex, first: Vector, *, documents: bool = Tru
             "same_name",
             "sibling",
             "mentions_configs",
+            "option_of",
+            "with_best",
         )
     }
 
@@ -178,6 +195,9 @@ def link_signals(index: RepositoryIndex, first: Vector, *, documents: bool = Tru
     spread(links.imports, "imported_by")
     spread(links.configs, "config_of", "mentions_configs")
     spread(links.commanded, "config_of", "mentions_configs")
+    spread(_composed(links.configs), "config_of")
+    spread(links.options, "option_of")
+    signals["with_best"] = _with_best(index, first)
     if documents:
         for _, named, _ in links.sections:
             members = [position[path] for path in named if path in position]
@@ -185,6 +205,38 @@ def link_signals(index: RepositoryIndex, first: Vector, *, documents: bool = Tru
                 _share(signals["same_section"], strength, members)
     _families(index, signals, strength)
     return signals
+
+
+def _with_best(index: RepositoryIndex, first: Vector) -> Vector:
+    """How near the best file that a file is part of one run with lies to the top of the first score.
+
+    What a run consists of: its wrapper, its entry point, its configuration, what the entry point imports directly.
+    """
+    found = np.zeros(index.size)
+    if not index.size:
+        return found
+    chance = np.exp((first - first.max()) / _NEAR)
+    links, position = index.links, index.position
+    for edges in (links.runs, links.configs, links.commanded, links.imports):
+        for source, targets in edges.items():
+            origin = position.get(source)
+            for path in targets if origin is not None else ():
+                target = position.get(path)
+                if target is not None and origin is not None:
+                    found[target] = max(found[target], chance[origin])
+                    if edges is links.runs:
+                        found[origin] = max(found[origin], chance[target])
+    return found
+
+
+def _composed(configs: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Script -> configurations that its configurations are composed of."""
+    found: dict[str, set[str]] = {}
+    for source, targets in configs.items():
+        inner = {path for target in targets for path in configs.get(target, ())}
+        if inner:
+            found[source] = inner - targets
+    return found
 
 
 def _share(signal: Vector, strength: Vector, members: list[int]) -> None:

@@ -58,6 +58,19 @@ def calls_in(node: ast.AST) -> Iterator[ast.Call]:
         yield node
 
 
+def _made(value: ast.expr, aliases: dict[str, str]) -> str:
+    """The name of the class or function that a value is made by, is, or is taken from a table of; empty: unknown."""
+    if isinstance(value, ast.Call):
+        name = dotted(value.func)
+    elif isinstance(value, ast.Subscript):
+        name = dotted(value.value)
+    elif isinstance(value, (ast.Name, ast.Attribute)):
+        name = dotted(value)
+    else:
+        return ""
+    return aliases.get(name, name)
+
+
 def reach(program: Program, module: Module) -> Reaching:
     """Follow the calls from the module-level code of `module`."""
     walker = _Walker(program)
@@ -106,18 +119,15 @@ class _Walker:
     ) -> None:
         """Enter everything that `body` calls, in order."""
         key = definition.key if definition else None
+        aliases: dict[str, str] = {}
         for statement in body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 continue
             for node in ast.walk(statement):
-                if (
-                    isinstance(node, ast.Assign)
-                    and isinstance(node.value, ast.Call)
-                    and (made := dotted(node.value.func))
-                ):
+                if isinstance(node, ast.Assign) and (made := _made(node.value, aliases)):
                     for target in node.targets:
                         if isinstance(target, ast.Name):
-                            types.setdefault(target.id, made)
+                            (types if isinstance(node.value, ast.Call) else aliases).setdefault(target.id, made)
                 elif (
                     isinstance(node, ast.withitem)
                     and isinstance(node.context_expr, ast.Call)
@@ -126,7 +136,7 @@ class _Walker:
                     types.setdefault(node.optional_vars.id, dotted(node.context_expr.func))
             for call in calls_in(statement):
                 line = call.lineno
-                for found in self._targets(module, call, owner, types, nested or {}, definition):
+                for found in self._targets(module, call, owner, types, nested or {}, definition, aliases):
                     self.enter(found, key, line, depth + 1)
 
     def _targets(
@@ -137,6 +147,7 @@ class _Walker:
         types: dict[str, str],
         nested: dict[str, ast.FunctionDef],
         definition: Definition | None,
+        aliases: dict[str, str],
     ) -> list[Definition]:
         found: list[Definition] = []
         for argument in [*call.args, *(word.value for word in call.keywords)]:
@@ -168,6 +179,8 @@ class _Walker:
                 Definition(module.path, f"{definition.name if definition else ''}.{name}", nested[name], owner)
             )
             return found
+        if name in aliases and name not in module.functions:  # Model = Exp_Main; Data = DATASETS[name]
+            return found + self.program.definitions(module, aliases[name])
         return found + self._named(module, name, owner, types)
 
     def _named(self, module: Module, name: str, owner: str | None, types: dict[str, str]) -> list[Definition]:
@@ -202,7 +215,7 @@ class _Walker:
         if not method:
             own = self.program.method(module, owner, first)
             if own:
-                return [own]
+                return self.program.overriding(own) or [own]
             return self._called_object(module, module.attributes.get((owner, first)))
         made = module.attributes.get((owner, first))
         cls = self.program.class_of(module, made) if made else None

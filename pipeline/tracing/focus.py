@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["drop_unrelated"]
+__all__ = ["comparable", "drop_unrelated"]
 
 _LEAST: Final = 3
 """Two calls may be halves of one experiment; three that do not feed each other are several."""
@@ -98,8 +98,8 @@ def _length(node: _Function) -> int:
 
 def _unrelated(siblings: dict[str, _Function], about: str) -> set[str]:
     """Siblings that hold clearly less of the task's words than the best one; words that all hold do not count."""
-    wanted = set(_words(about))
-    held = {name: wanted & set(_words(ast.unparse(node))) for name, node in siblings.items()}
+    wanted = set(comparable(about))
+    held = {name: wanted & set(comparable(ast.unparse(node))) for name, node in siblings.items()}
     spread = Counter(word for words in held.values() for word in words)
     weight = {word: math.log(len(siblings) / count) for word, count in spread.items()}
     scores = {name: sum(weight[word] for word in words) for name, words in held.items()}
@@ -107,7 +107,7 @@ def _unrelated(siblings: dict[str, _Function], about: str) -> set[str]:
     return {name for name, score in scores.items() if score < _NEAR * best}
 
 
-def _words(text: str) -> list[str]:
+def comparable(text: str) -> list[str]:
     """Comparable words: `R²` is `r2`, `h₂_order` is `h2` and `order`, plurals lose their s."""
     plain = unicodedata.normalize("NFKC", text).lower().replace("_", " ")
     found = _WORD.findall(plain)

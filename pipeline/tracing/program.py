@@ -20,6 +20,8 @@ __all__ = ["Definition", "Function", "Module", "Program", "dotted"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FOLLOW = 6
+_OVERRIDES = 3
+"""Subclasses that a call of an abstract method is followed into; with more, which one runs is not known."""
 # Methods that frameworks call on a subclass of theirs (torch, lightning, transformers, keras, gym, pytest-free).
 _HOOKS = (
     "__init__", "forward", "__call__", "call", "training_step", "validation_step", "test_step", "predict_step",
@@ -59,6 +61,12 @@ class Module:
     """Module-level names and what they are set to."""
     attributes: dict[tuple[str, str], str] = field(default_factory=dict)
     """(class, attribute) -> name of the class that is assigned to it."""
+    nested: set[int] = field(default_factory=set)
+    """First lines of functions that are defined inside another one."""
+
+    def lines(self, first: int, last: int) -> str:
+        """The code from line `first` to line `last`, both included."""
+        return "\n".join(self.unit.code.splitlines()[first - 1 : last])
 
 
 class Program:
@@ -101,11 +109,16 @@ class Program:
                 self.errors[path] = unit.error
             return None
         module = Module(path, unit)
+        around: list[tuple[int, int]] = []
         for statement in _flat(unit.tree.body):
             self._collect(module, statement)
         for node in ast.walk(unit.tree):  # imports inside functions bind there, but to the same thing
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._import(module, node)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                last = node.end_lineno or node.lineno
+                around.append((node.lineno, last))
+        module.nested.update(_inside(around))
         return module
 
     def _collect(self, module: Module, statement: ast.stmt) -> None:
@@ -195,6 +208,23 @@ class Program:
                         return definition
         return None
 
+    def overriding(self, abstract: Definition) -> list[Definition]:
+        """The methods of loaded subclasses that take the place of one that only says that it is to be overridden.
+
+        Empty when the method does something of its own, or when more than three subclasses could be meant.
+        """
+        if abstract.owner is None or not _is_abstract(abstract.node):
+            return []
+        name = abstract.name.rpartition(".")[2]
+        found: list[Definition] = []
+        for module in self.loaded:
+            for owner, methods in sorted(module.methods.items()):
+                if name in methods and (module.path, owner) != (abstract.path, abstract.owner):
+                    inherited = [self.find(module, dotted(base)) for base in module.classes[owner].bases]
+                    if any(base and (base[0].path, base[1]) == (abstract.path, abstract.owner) for base in inherited):
+                        found.append(Definition(module.path, f"{owner}.{name}", methods[name], owner))
+        return found if len(found) <= _OVERRIDES else []
+
     def definitions(self, module: Module, name: str) -> list[Definition]:
         """The functions that calling the (dotted) `name` runs; a class gives its constructor and framework hooks."""
         found = self.find(module, name)
@@ -246,6 +276,33 @@ def dotted(node: ast.expr | None) -> str:
     if not isinstance(node, ast.Name):
         return ""
     return ".".join([node.id, *reversed(parts)])
+
+
+def _is_abstract(node: Function) -> bool:
+    """Is the body nothing but a docstring, `pass`, `...`, `return` or a raised `NotImplementedError`?"""
+    for item in node.body:
+        empty = isinstance(item, (ast.Pass, ast.Raise)) or (
+            isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
+        )
+        if isinstance(item, ast.Return):
+            empty = item.value is None or isinstance(item.value, ast.Constant)
+        if isinstance(item, ast.Raise):
+            return "NotImplemented" in ast.unparse(item)
+        if not empty:
+            return False
+    return True
+
+
+def _inside(spans: list[tuple[int, int]]) -> set[int]:
+    """First lines of the spans that lie inside another one."""
+    found: set[int] = set()
+    end = 0
+    for first, last in sorted(spans):
+        if first <= end:
+            found.add(first)
+        else:
+            end = last
+    return found
 
 
 def _prefixes(name: str) -> Iterator[str]:

@@ -95,9 +95,12 @@ def notebook_cells(raw: str) -> tuple[NotebookCell, ...]:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(document, dict):
         raise ValueError("not a notebook: the top level is not an object")
-    found: list[dict[str, Any]] = [cell for cell in document.get("cells", ()) if isinstance(cell, dict)]
-    for sheet in document.get("worksheets", ()):  # nbformat 3
-        found += [cell for cell in sheet.get("cells", ()) if isinstance(cell, dict)]
+    sheets = document.get("worksheets", [])  # nbformat 3
+    holders = [document, *(sheet for sheet in sheets if isinstance(sheet, dict))] if isinstance(sheets, list) else []
+    lists = [holder.get("cells", []) for holder in holders]
+    if not lists or not all(isinstance(cells, list) for cells in lists):
+        raise ValueError("not a notebook: its cells are no list")
+    found: list[dict[str, Any]] = [cell for cells in lists for cell in cells if isinstance(cell, dict)]
     stored = raw.splitlines()
     heads = [number for number, line in enumerate(stored, 1) if line.lstrip().startswith(('"source":', '"input":'))]
     cells, position = [], 0

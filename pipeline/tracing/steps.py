@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from pipeline.task import CodeEvidence, Requirement
 from pipeline.tracing.arguments import Option, read_options
 from pipeline.tracing.callgraph import Reached, Reaching
 from pipeline.tracing.program import Definition, Module, Program, dotted
+from pipeline.tracing.relevance import chosen
 from pipeline.tracing.source import CodeUnit
 from pipeline.tracing.wording import classify, comment_above, describe_block, describe_function
 
@@ -37,6 +39,9 @@ _SAYS_NOTHING = re.compile(
 _INSTALLS = re.compile(r"\bpip\b.*\binstall\b|_pip\(", re.DOTALL)
 
 
+_Key = tuple[str, str, int]
+
+
 @dataclass(slots=True)
 class _Step:
     text: str
@@ -44,26 +49,28 @@ class _Step:
     weight: float = 0.0
 
 
-def requirements_of(program: Program, module: Module, reaching: Reaching) -> list[Requirement]:
+def requirements_of(
+    program: Program, module: Module, reaching: Reaching, *, own: Collection[str] = (), about: str = ""
+) -> list[Requirement]:
     """The steps of one entry point.
 
     Args:
         program: the repository.
         module: the entry point.
         reaching: what it reaches, from `callgraph.reach`.
+        own: files whose code is the experiment, beside the entry point: the other files of the chain.
+        about: what the task says; of what is reached elsewhere, the definitions that speak of it are kept
+            (see `pipeline.tracing.relevance`). Empty: all of them.
     """
-    steps: list[_Step] = []
-    homes: dict[tuple[str, str, int], _Step] = {}
-    mains = _mains(module, reaching)
-    calls: dict[tuple[tuple[str, str, int] | None, int], list[Reached]] = {}
+    kept = chosen(program, reaching, {module.path, *own}, about)
+    builder = _Builder(program, module, _mains(module, reaching), kept)
     for reached in reaching.functions:
-        calls.setdefault((reached.caller, reached.line), []).append(reached)
+        builder.calls.setdefault((reached.caller, reached.line), []).append(reached)
     body = module.unit.tree.body if module.unit.tree is not None else []
-    _script(program, module, _script_body(body), None, calls, mains, steps, homes)
+    builder.script(_script_body(body), None)
     for reached in reaching.functions:  # whatever no block led to
-        if reached.definition.key not in homes:
-            _function(program, reached, calls, mains, steps, homes)
-    return [Requirement(text=step.text, spans=tuple(step.spans)) for step in _strongest(steps)]
+        builder.function(reached)
+    return [Requirement(text=step.text, spans=tuple(step.spans)) for step in _strongest(builder.steps)]
 
 
 def _mains(module: Module, reaching: Reaching) -> set[tuple[str, str, int]]:
@@ -94,86 +101,81 @@ def _script_body(body: list[ast.stmt]) -> list[ast.stmt]:
     return found
 
 
-def _script(
-    program: Program,
-    module: Module,
-    body: list[ast.stmt],
-    key: tuple[str, str, int] | None,
-    calls: dict[tuple[tuple[str, str, int] | None, int], list[Reached]],
-    mains: set[tuple[str, str, int]],
-    steps: list[_Step],
-    homes: dict[tuple[str, str, int], _Step],
-) -> None:
-    options = _option_statements(module, body)
-    if options:
-        steps.append(_arguments_step(module, *options))
-    skipped = set(map(id, options[1])) if options else set()
-    for block in _blocks(module.unit, [node for node in body if id(node) not in skipped]):
-        inner = [
-            reached
-            for (caller, line), found in calls.items()
-            if caller == key and block[0].lineno <= line <= (block[-1].end_lineno or block[-1].lineno)
-            for reached in found
-        ]
-        step = _block_step(module, block, inner)
-        if step is not None:
-            steps.append(step)
-        for reached in inner:
-            if reached.definition.key not in homes:
-                _function(program, reached, calls, mains, steps, homes, step)
+@dataclass(slots=True)
+class _Builder:
+    """Collects the steps of one entry point in the order of its calls."""
 
+    program: Program
+    module: Module
+    mains: set[_Key]
+    kept: Collection[_Key]
+    """Functions that may become steps; calls of the others are followed, but are none themselves."""
+    calls: dict[tuple[_Key | None, int], list[Reached]] = field(default_factory=dict)
+    """(caller, line) -> functions that are entered there."""
+    steps: list[_Step] = field(default_factory=list)
+    homes: dict[_Key, _Step | None] = field(default_factory=dict)
+    """Functions that were dealt with, and the step that they became part of."""
 
-def _function(
-    program: Program,
-    reached: Reached,
-    calls: dict[tuple[tuple[str, str, int] | None, int], list[Reached]],
-    mains: set[tuple[str, str, int]],
-    steps: list[_Step],
-    homes: dict[tuple[str, str, int], _Step],
-    parent: _Step | None = None,
-) -> None:
-    """The step of a function, then those of what it calls (kept in the order of the calls)."""
-    definition = reached.definition
-    module = program.module(definition.path)
-    if module is None or definition.key in homes:
-        return
-    if definition.key in mains:
-        marker = _Step(definition.name)
-        homes[definition.key] = marker
-        body = [
-            node
-            for node in definition.node.body
-            if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-        ]
-        _script(program, module, body, definition.key, calls, mains, steps, homes)
-        return
-    if parent is not None and _is_nested(definition, module):
-        homes[definition.key] = parent  # part of the function around it, whose span holds it
-        return
-    span = _span(module.unit, _first_line(definition.node), definition.node.end_lineno or definition.node.lineno)
-    if _length(definition.node) <= _SMALL and parent is not None:
-        home = parent
-        home.spans.append(span)
-    else:
-        home = _function_step(definition, module, reached, span)
-        steps.append(home)
-    homes[definition.key] = home
-    for (caller, _), found in sorted(
-        ((place, found) for place, found in calls.items() if place[0] == definition.key), key=lambda item: item[0][1]
-    ):
-        if caller == definition.key:
-            for inner in found:
-                _function(program, inner, calls, mains, steps, homes, home)
+    def script(self, body: list[ast.stmt], key: _Key | None) -> None:
+        """The steps of module-level code, or of the body of a `main`."""
+        options = _option_statements(self.module, body)
+        if options:
+            self.steps.append(_arguments_step(self.module, *options))
+        skipped = set(map(id, options[1])) if options else set()
+        for block in _blocks(self.module.unit, [node for node in body if id(node) not in skipped]):
+            last = block[-1].end_lineno or block[-1].lineno
+            inner = [
+                reached
+                for (caller, line), found in self.calls.items()
+                if caller == key and block[0].lineno <= line <= last
+                for reached in found
+            ]
+            step = _block_step(self.module, block, inner)
+            if step is not None:
+                self.steps.append(step)
+            for reached in inner:
+                self.function(reached, step)
+
+    def function(self, reached: Reached, parent: _Step | None = None) -> None:
+        """The step of a function, then those of what it calls (kept in the order of the calls)."""
+        definition = reached.definition
+        module = self.program.module(definition.path)
+        if module is None or definition.key in self.homes:
+            return
+        if definition.key in self.mains:
+            self.homes[definition.key] = None
+            body = [
+                node
+                for node in definition.node.body
+                if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+            ]
+            self.script(body, definition.key)
+            return
+        if parent is not None and _is_nested(definition, module):
+            self.homes[definition.key] = parent  # part of the function around it, whose span holds it
+            return
+        home = self._home(reached, module, parent) if definition.key in self.kept else parent
+        self.homes[definition.key] = home
+        inner = [(line, found) for (caller, line), found in self.calls.items() if caller == definition.key]
+        for _, found in sorted(inner, key=lambda item: item[0]):
+            for called in found:
+                self.function(called, home)
+
+    def _home(self, reached: Reached, module: Module, parent: _Step | None) -> _Step:
+        """The step that a function is: its own, or its caller's when it is a line or two."""
+        node = reached.definition.node
+        span = _span(module.unit, _first_line(node), node.end_lineno or node.lineno)
+        if _length(node) <= _SMALL and parent is not None:
+            parent.spans.append(span)
+            return parent
+        step = _function_step(reached.definition, module, reached, span)
+        self.steps.append(step)
+        return step
 
 
 def _is_nested(definition: Definition, module: Module) -> bool:
     """Is a function defined inside another one (rather than in a class)?"""
-    line = definition.node.lineno
-    around = ast.walk(module.unit.tree) if module.unit.tree is not None else ()
-    return any(
-        isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno < line <= (node.end_lineno or 0)
-        for node in around
-    )
+    return definition.node.lineno in module.nested
 
 
 def _function_step(definition: Definition, module: Module, reached: Reached, span: CodeEvidence) -> _Step:

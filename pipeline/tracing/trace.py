@@ -54,6 +54,7 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
     traced = entries or [source.path for source in sources if source.path.endswith((".py", ".ipynb"))]
     configs = [source.path for source in sources if source.role == "config"]
     configs += [path for path in _named_configs(snapshot, usage) if path not in configs]
+    own = {source.path for source in sources}
     for path in traced:
         module = program.module(path)
         if module is None:
@@ -66,7 +67,7 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
             problems += _unrelated(path, others)
             reaching = reach(program, module)
         modules.append(module)
-        for step in requirements_of(program, module, reaching):
+        for step in requirements_of(program, module, reaching, own=own, about=about):
             if step not in requirements:
                 requirements.append(step)
         for need in data_needs(program, module, reaching):
