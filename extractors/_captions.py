@@ -39,6 +39,11 @@ class FoundCaption:
     marked: bool = True
     """A separator or a bold label stood after the number."""
 
+    @property
+    def says_continued(self) -> bool:
+        """`Table 3 (continued)`."""
+        return bool(_CONTINUED.search(self.lines[0].text))
+
     def text(self, vocabulary: Vocabulary) -> str:
         """The whole caption as running text."""
         text = ""

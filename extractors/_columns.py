@@ -49,7 +49,7 @@ class ColumnPlacer:
         self._left, self._right = left, right
         body = [row for row in rows if row.band > rows[0].band] or rows
         counts = sorted(len(row.chunks) for row in body)
-        self.fullest = counts[int(0.85 * (len(counts) - 1) + 0.5)]
+        self.fullest = counts[int(0.8 * (len(counts) - 1) + 0.5)]
         self.columns = self._find_columns(body)
         self.pitch = row_pitch(rows, self.fullest)
 
@@ -68,16 +68,32 @@ class ColumnPlacer:
                 columns[-1][1] = max(columns[-1][1], x1)
             else:
                 columns.append([x0, x1])
-        for row in self._rows:
+        # Full rows first: a spanner or the title of a group would otherwise widen the column that its text happens to
+        # touch. The header opens no column between those of the body.
+        first = self._rows[0].band if self._rows[-1].band > self._rows[0].band else -1
+        order = sorted(
+            self._rows,
+            key=lambda row: (len(row.chunks) < 0.6 * self.fullest, row.band == first,
+                             -len(row.chunks) if row.band == first else 0),
+        )  # fmt: skip
+        again = [row for row in order if row.band == first and len(row.chunks) >= 0.6 * self.fullest]
+        for row in order + again:  # once more: labels of groups hang between rows and open their columns late
             for chunk in row.chunks:
-                self._fit_column(columns, chunk, alone=len(row.chunks) == 1)
+                self._fit_column(
+                    columns, chunk, alone=len(row.chunks) == 1, opens=row.band != first and not self._is_centred(row)
+                )
         return columns
 
+    def _is_centred(self, row: Row) -> bool:
+        """A lone text in the middle of the table: the title of the rows below it, in no column."""
+        off = row.chunks[0].middle - (self._left + self._right) / 2
+        return len(row.chunks) == 1 and not row.chunks[0].numeric and abs(off) < 0.02 * (self._right - self._left)
+
     @staticmethod
-    def _fit_column(columns: list[list[float]], chunk: Chunk, *, alone: bool) -> None:
+    def _fit_column(columns: list[list[float]], chunk: Chunk, *, alone: bool, opens: bool) -> None:
         """A sparse row may open a column that no full row uses, or widen one up to its neighbours."""
         touched = [i for i, (x0, x1) in enumerate(columns) if chunk.x1 > x0 - 1 and chunk.x0 < x1 + 1]
-        if not touched:
+        if not touched and (opens or not columns or not columns[0][0] < chunk.x0 < columns[-1][1]):
             columns.append([chunk.x0, chunk.x1])
             columns.sort()
         elif len(touched) == 1 and not alone:
@@ -120,7 +136,9 @@ class ColumnPlacer:
         return cells, spans + self._by_centre(row, loose, cells, spans)
 
     def _is_group_title(self, row: Row, chunk: Chunk, under: list[int]) -> bool:
-        """A lone centred line in a band of its own: the title of the rows below."""
+        """A lone centred line in a band of its own, or between the columns: the title of the rows below."""
+        if self._is_centred(row) and not any(min(chunk.x1, x1) - max(chunk.x0, x0) > 0.8 for x0, x1 in self.columns):
+            return True
         if under[0] == 0 or len(self.columns) <= 2 or sum(other.band == row.band for other in self._rows) > 1:
             return False
         middle = (self.columns[0][0] + self.columns[-1][1]) / 2

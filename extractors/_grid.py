@@ -10,11 +10,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+from extractors._bands import band_by_content, header_rules
 from extractors._columns import ColumnPlacer, Span
 from extractors._layer import Word
 from extractors._quantity import parse_quantity
-from extractors._rows import Chunk, Row, cluster_rows, join_chunks, split_chunks
+from extractors._rows import Chunk, Row, cluster_rows, join_chunks, split_at_gutters, split_chunks
 from extractors._rules import Rule
 
 __all__ = ["Grid", "GridCell", "build_grid"]
@@ -69,26 +71,20 @@ def build_grid(words: Sequence[Word], full: Sequence[Rule], partial: Sequence[Ru
     rows = cluster_rows(inside)
     if not rows:
         return None
-    separators = list(full[1:])
-    if len(full) == 2:
-        wide = [rule for rule in partial if rule.x1 > right - 4 and rule.width > 0.5 * (right - left)]
-        separators = wide[:1] + separators
     for row in rows:
         row.chunks = split_chunks(row.words, row.baseline)
+    separators = list(full[1:])
+    used: list[Rule] = []
+    if len(full) == 2:
+        used = header_rules(rows, partial, left, right)
+        separators = used[:1] + separators
+    for row in rows:
         row.band = sum(rule.y < row.baseline - 0.5 for rule in separators)
+    split_at_gutters([row for row in rows if row.band > rows[0].band])
     if len({row.band for row in rows}) == 1:
-        _band_by_content(rows)
-    inner = [rule for rule in partial if rule not in separators]
+        band_by_content(rows)
+    inner = [rule for rule in partial if rule not in used]
     return _Builder(rows, inner, left, right).build()
-
-
-def _band_by_content(rows: list[Row]) -> None:
-    """No rule under the header: it ends before the first row that is mostly numbers."""
-    numeric = [sum(chunk.numeric for chunk in row.chunks) >= 0.5 * len(row.chunks) > 0 for row in rows]
-    first = next((index for index, value in enumerate(numeric) if value), 0)
-    if 0 < first <= 3:
-        for row in rows[first:]:
-            row.band += 1
 
 
 class _Builder:
@@ -96,6 +92,7 @@ class _Builder:
 
     def __init__(self, rows: list[Row], partial: list[Rule], left: float, right: float) -> None:
         self._rows = rows
+        self._partial = partial
         self._placer = ColumnPlacer(rows, partial, left, right)
         self._columns = self._placer.columns
         self._pitch = self._placer.pitch
@@ -139,7 +136,7 @@ class _Builder:
             level = levels.index(round(span.chunk.baseline))
             _add(lines[level], GridCell(0, span.first, [span.chunk], 1, span.last - span.first + 1))
         for column in range(count):
-            self._header_column(column, leaves[column], spans, levels, lines, lowest)
+            self._header_column(column, leaves[column], spans, levels, lines, lowest, self._columns[column][1])
         for line in lines:
             if line:
                 self._append(line)
@@ -171,9 +168,15 @@ class _Builder:
     @staticmethod
     def _header_column(
         column: int, chunks: list[Chunk], spans: list[Span], levels: list[int],
-        lines: list[dict[int, GridCell]], lowest: float,
+        lines: list[dict[int, GridCell]], lowest: float, edge: float,
     ) -> None:  # fmt: skip
         parts: dict[int, list[Chunk]] = {}
+        heights = [*levels, round(lowest)]
+        if len(chunks) > 1 and levels and _are_levels(chunks, heights, edge):
+            for chunk in chunks:
+                at = min(range(len(heights)), key=lambda i: abs(heights[i] - chunk.baseline))
+                _add(lines[at], GridCell(0, column, [chunk]))
+            return
         for chunk in chunks:
             above = sum(
                 level < chunk.baseline - 1
@@ -227,8 +230,12 @@ class _Builder:
                 floating.append((len(lines) - 0.5, cells))
             else:
                 lines.append(line)
+        if not lines:  # every row hangs between two others: nothing to hang from
+            lines = [{column: GridCell(0, column, chunks) for column, chunks in cells.items()} for _, cells in floating]
+            floating = []
         for column in range(len(self._columns)):
-            self._vertical_spans(column, lines, floating)
+            if not self._ruled_groups(column, lines, floating):
+                self._vertical_spans(column, lines, floating)
         for line in lines:
             self._append(line)
 
@@ -258,11 +265,62 @@ class _Builder:
             return False
         distances = [abs(rows[index].baseline - rows[k].baseline) for k in around]
         filled = [len({self._placer.under(chunk)[0] for chunk in rows[k].chunks}) for k in (index, *around)]
-        fewer = filled[0] <= 0.5 * max(filled[1:])
+        own, *others = [{self._placer.under(chunk)[0] for chunk in rows[k].chunks} for k in (index, *around)]
+        # Labels of two columns over four rows (`\\multirow`) share no column with the rows that they hang between.
+        labels = not any(_is_value(chunk) for chunk in rows[index].chunks)
+        apart = labels and all(own.isdisjoint(other) and len(own) <= len(other) for other in others)
+        fewer = filled[0] <= 0.5 * max(filled[1:]) or apart
         close = 0.78 * self._pitch
         if min(distances) >= close or not fewer:
             return False
         return max(distances) < close or len(distances) == 1 or filled[0] == 1
+
+    def _ruled_groups(
+        self, column: int, lines: list[dict[int, GridCell]], floating: list[tuple[float, dict[int, list[Chunk]]]]
+    ) -> bool:
+        """One label in each group of rows between rules that cross the column: it holds for its whole group.
+
+        Also where there is one group and its label stands at half height. True when the column was settled.
+        """
+        labels = sorted(
+            [(_baseline({0: line[column]}), line[column].chunks) for line in lines if column in line]
+            + [(cells[column][0].baseline, cells[column]) for _, cells in floating if column in cells],
+            key=lambda label: label[0],
+        )
+        if len(lines) < 3 or not labels or len(labels) == len(lines):
+            return False
+        if column >= self._first_value(lines) or any(_is_value(chunk) for _, chunks in labels for chunk in chunks):
+            return False
+        middle = sum(self._columns[column]) / 2
+        heights = [_baseline(line) for line in lines]
+        edges = sorted(
+            rule.y for rule in self._partial if rule.x0 <= middle <= rule.x1 and heights[0] < rule.y < heights[-1]
+        )
+        groups = [
+            [i for i, y in enumerate(heights) if sum(edge < y for edge in edges) == n] for n in range(len(edges) + 1)
+        ]
+        owned = [[label for label in labels if sum(edge < label[0] for edge in edges) == n] for n in range(len(groups))]
+        if any(not group for group in groups) or any(len(found) != 1 for found in owned):
+            return False
+        for group, ((y, _),) in zip(groups, owned, strict=True):
+            centre = (heights[group[0]] + heights[group[-1]]) / 2
+            if abs(y - centre) > 1.3 * self._pitch or any(len(lines[i]) < 2 for i in group):
+                return False
+        for line in lines:
+            line.pop(column, None)
+        for _, cells in floating:
+            cells.pop(column, None)
+        for group, ((_, chunks),) in zip(groups, owned, strict=True):
+            lines[group[0]][column] = GridCell(0, column, chunks, len(group))
+        return True
+
+    def _first_value(self, lines: list[dict[int, GridCell]]) -> int:
+        """The first column that holds numbers in most of its rows."""
+        for column in range(len(self._columns)):
+            held = [line[column] for line in lines if column in line]
+            if held and sum(any(chunk.numeric for chunk in cell.chunks) for cell in held) > 0.5 * len(lines):
+                return column
+        return len(self._columns)
 
     def _vertical_spans(
         self, column: int, lines: list[dict[int, GridCell]], floating: list[tuple[float, dict[int, list[Chunk]]]]
@@ -298,6 +356,19 @@ class _Builder:
             _add(near, GridCell(0, column, chunks))
 
 
+def _are_levels(chunks: list[Chunk], heights: list[int], edge: float) -> bool:
+    """Texts of one column at the heights of header levels, none of which is the rest of a wrapped line above it."""
+    ordered = sorted(chunks, key=lambda chunk: chunk.baseline)
+    if len({round(chunk.baseline / 2) for chunk in ordered}) < len(ordered):
+        return False
+    if any(min(abs(chunk.baseline - height) for height in heights) > 2 for chunk in ordered):
+        return False
+    return all(
+        upper.x1 + 0.28 * lower.size + lower.words[0].x1 - lower.words[0].x0 < edge - 1
+        for upper, lower in pairwise(ordered)
+    )
+
+
 def _add(line: dict[int, GridCell], cell: GridCell) -> None:
     if cell.column in line:
         line[cell.column].chunks.extend(cell.chunks)
@@ -311,4 +382,5 @@ def _baseline(line: dict[int, GridCell]) -> float:
 
 
 def _is_value(chunk: Chunk) -> bool:
-    return parse_quantity(chunk.text) is not None
+    """A number, or a sign that stands for one: labels of groups are words."""
+    return parse_quantity(chunk.text) is not None or not any(map(str.isalnum, chunk.text))

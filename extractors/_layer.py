@@ -7,15 +7,14 @@ the time, against 28 % after sorting by position. Non-goal: what a line means (h
 from __future__ import annotations
 
 import re
-import statistics
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
 import pymupdf
 
+from extractors._page_text import PageText, TextLine, Word, rotate_box
 from extractors._text import append_letter, invisible_share, normalise
+from extractors._unseen import Hidden, Pale, drop_covered, drop_pale
 from pipeline.paper import Box, HiddenText
 
 __all__ = ["PageText", "TextLine", "Word", "read_layer", "rotate_box"]
@@ -24,6 +23,7 @@ _FLAGS: Final = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_COLLECT_STYLES |
 _FILLED, _STROKED = 16, 32  # FZ_STEXT_FILLED, FZ_STEXT_STROKED: text with neither is painted in render mode 3 or 7
 _TINY: Final = 1.5
 """Points; the smallest print seen in real papers is 3.0 (second-order subscripts)."""
+_LONGEST_WORD: Final = 500
 _BOLD_NAME: Final = re.compile(r"bold|medi(?!a)|black|semib|heavy|cmbx|sfbx|demi|-b$|_b\b|\bbd\b", re.IGNORECASE)
 _ITALIC_NAME: Final = re.compile(r"ital|obli|cmti|sfti|-it\b", re.IGNORECASE)
 _MATH_NAME: Final = re.compile(
@@ -31,141 +31,14 @@ _MATH_NAME: Final = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Word:
-    """A run of characters of one size on one baseline, without blanks."""
-
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    baseline: float
-    size: float
-    text: str
-    bold: bool = False
-    italic: bool = False
-    math: bool = False
-    glued: bool = False
-    """No blank stood before it (a superscript, a changed font)."""
-
-    @property
-    def box(self) -> Box:
-        return Box(self.x0, self.y0, self.x1, self.y1)
-
-    @property
-    def middle(self) -> float:
-        return (self.x0 + self.x1) / 2
-
-
-@dataclass(slots=True)
-class TextLine:
-    """Words on one baseline that the content stream sets one after the other."""
-
-    page: int
-    block: int
-    words: list[Word]
-    size: float = 0.0
-    baseline: float = 0.0
-    bold: bool = False
-    italic: bool = False
-    math: float = 0.0
-    """Share of its characters set in mathematical fonts."""
-    text: str = ""
-    box: Box = field(default_factory=lambda: Box(0, 0, 0, 0))
-
-    def __post_init__(self) -> None:
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Compute the properties of the line from its words."""
-        sizes: Counter[float] = Counter()
-        total = plain = bold = italic = math = 0
-        for word in self.words:
-            count = len(word.text)
-            sizes[round(word.size * 2) / 2] += count
-            total += count
-            math += count * word.math
-            if not word.math:  # a formula in a heading has fonts of its own
-                plain += count
-                bold += count * word.bold
-                italic += count * word.italic
-        self.size = max(sizes, key=lambda size: (sizes[size], size))
-        main = [word for word in self.words if abs(word.size - self.size) < 0.3] or self.words
-        # Big operators and brackets hang from a baseline of their own.
-        main = [word for word in main if any(map(str.isalnum, word.text))] or main
-        self.baseline = statistics.median_low([word.baseline for word in main])
-        self.bold, self.italic, self.math = bold > 0.7 * plain, italic > 0.7 * plain, math / total
-        self.text = join_words(self.words)
-        self.box = Box(
-            min(word.x0 for word in self.words), min(word.y0 for word in self.words),
-            max(word.x1 for word in self.words), max(word.y1 for word in self.words),
-        )  # fmt: skip
-
-    @property
-    def x0(self) -> float:
-        return self.box.x0
-
-    @property
-    def x1(self) -> float:
-        return self.box.x1
-
-    @property
-    def width(self) -> float:
-        return self.box.x1 - self.box.x0
-
-
-@dataclass(slots=True)
-class PageText:
-    """What was read of one page, upright: `turn` degrees clockwise bring the page's own frame to this one."""
-
-    number: int
-    width: float
-    height: float
-    lines: list[TextLine]
-    turn: int = 0
-    vertical: list[TextLine] = field(default_factory=list)
-    """Text that runs upwards or downwards (axis labels, margin stamps); boxes only, no reading order."""
-    images: list[Box] = field(default_factory=list)
-    drawings: list[Box] = field(default_factory=list)
-    hidden: list[HiddenText] = field(default_factory=list)
-    columns: int = 1
-
-    def words(self) -> list[Word]:
-        """All words in reading order."""
-        return [word for line in self.lines for word in line.words]
-
-    def to_page(self, box: Box) -> Box:
-        """A box in the page's own unrotated frame."""
-        return rotate_box(box, self.width, self.height, -self.turn % 360)
-
-
-def rotate_box(box: Box, width: float, height: float, degrees: int) -> Box:
-    """`box` after turning a sheet of `width` x `height` clockwise by a multiple of 90 degrees."""
-    x0, y0, x1, y1 = box
-    if degrees == 90:
-        return Box(height - y1, x0, height - y0, x1)
-    if degrees == 180:
-        return Box(width - x1, height - y1, width - x0, height - y0)
-    if degrees == 270:
-        return Box(y0, width - x1, y1, width - x0)
-    return box
-
-
-def join_words(words: list[Word]) -> str:
-    """The text of words in order; glued words without a blank."""
-    return "".join(
-        word.text if index == 0 or word.glued else f" {word.text}" for index, word in enumerate(words)
-    )  # fmt: skip
-
-
 class _LineReader:
     """Turns the spans of one raw line into words; keeps what a reader cannot see apart."""
 
     def __init__(self, bounds: pymupdf.Rect, scanned: bool) -> None:
         self._bounds = bounds
-        self._scanned = scanned
-        self.hidden: list[tuple[str, str, Box]] = []
-        self.pale: list[tuple[str, Box, list[Word]]] = []
+        self.scanned = scanned
+        self.hidden: list[Hidden] = []
+        self.pale: list[Pale] = []
 
     def words(self, spans: list[dict[str, Any]], turn: int, size: tuple[float, float]) -> list[Word]:
         found: list[Word] = []
@@ -191,7 +64,7 @@ class _LineReader:
             return f"smaller than {_TINY} points ({span['size']:.2f})"
         if not span["char_flags"] & (_FILLED | _STROKED):
             # Behind a scanned page this is how an OCR layer is stored: the reader sees the same words in the image.
-            return None if self._scanned else "painted in an invisible rendering mode"
+            return None if self.scanned else "painted in an invisible rendering mode"
         if span.get("alpha", 255) < 8:
             return "fully transparent"
         box = pymupdf.Rect(span["bbox"])
@@ -229,6 +102,7 @@ class _LineReader:
                 and last.math == math
                 and abs(base - last.baseline) <= 0.15 * size
                 and abs(size - last.size) <= 0.25 * last.size
+                and len(last.text) < _LONGEST_WORD
                 and x0 - last.x1 <= 0.25 * size
             ):
                 last.text = append_letter(last.text, letter)
@@ -308,37 +182,14 @@ def read_layer(sheet: pymupdf.Page, number: int) -> PageText:
                 text_line.box = rotate_box(text_line.box, *upright, 360 - away)
             text_line.box = rotate_box(text_line.box, *size, turn)
             page.vertical.append(text_line)
-    _drop_pale(sheet, page, reader)
+    drop_pale(sheet, page, reader.pale, reader.hidden)
+    if not reader.scanned:
+        drop_covered(sheet, page, reader.hidden)
     page.hidden = [
         HiddenText(page=number, box=box, reason=reason, text=text) for reason, text, box in reader.hidden
     ]  # fmt: skip
     _merge_fragments(page)
     return page
-
-
-def _drop_pale(sheet: pymupdf.Page, page: PageText, reader: _LineReader) -> None:
-    """White text is hidden only where it does not stand out: the spot is rendered and its contrast measured.
-
-    White on a dark table head gives a range of 150 and more of 255 grey levels, white on white gives under 24.
-    """
-    gone: set[int] = set()
-    for text, box, words in reader.pale:
-        clip = pymupdf.Rect(*box) & sheet.rect
-        if clip.is_empty:
-            continue
-        pixels = sheet.get_pixmap(dpi=100, clip=clip, colorspace=pymupdf.csGRAY, alpha=False)
-        grey = np.frombuffer(pixels.samples, dtype=np.uint8)
-        if grey.size and int(grey.max()) - int(np.percentile(grey, 2)) < 24:
-            reader.hidden.append(("the colour of its background", text, box))
-            gone.update(map(id, words))
-    if not gone:
-        return
-    for lines in (page.lines, page.vertical):
-        for line in lines:
-            line.words = [word for word in line.words if id(word) not in gone]
-            if line.words:
-                line.refresh()
-        lines[:] = [line for line in lines if line.words]
 
 
 def _is_section_number(line: TextLine, edges: Counter[int]) -> bool:

@@ -43,7 +43,7 @@ def roles_of(claims: Sequence[NumericClaim]) -> Roles:
     ]  # fmt: skip
     fixed = tuple((n, next(iter(v))) for n, v in values.items() if len(v) == 1 and n in complete)
     # the compared axis: methods first; among equals the one with most values, then the first in the table
-    varying.sort(key=lambda axis: (_KIND_ORDER[axis.kind], -len(axis.values)))
+    varying.sort(key=lambda axis: (_goes_along(claims, axis, varying), _KIND_ORDER[axis.kind], -len(axis.values)))
     attributes: dict[str, tuple[str, dict[str, str]]] = {}
     axes: list[Axis] = []
     for axis in varying:
@@ -54,6 +54,15 @@ def roles_of(claims: Sequence[NumericClaim]) -> Roles:
         elif len(axis.values) > 1 or owner is None:
             axes.append(axis)
     return Roles(tuple(axes), attributes, fixed)
+
+
+def _goes_along(claims: Sequence[NumericClaim], axis: Axis, varying: Sequence[Axis]) -> bool:
+    """Is a numeric condition a property of another one's values (the number of parameters of each backbone)?"""
+    return axis.kind == "number" and any(
+        len(other.values) > len(axis.values) and _mapping(claims, other.name, axis.name) is not None
+        for other in varying
+        if other.name != axis.name
+    )
 
 
 def _mapping(claims: Sequence[NumericClaim], of: str, name: str) -> dict[str, str] | None:

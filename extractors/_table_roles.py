@@ -96,7 +96,9 @@ class Roles:
         votes: Counter[int] = Counter()
         for values in self.columns.values():
             for row, text in values[0].heads:
-                if self._is_metric(text) or (split_header(text)[1] is not None and not self._is_condition(text)):
+                if self._is_metric(text):
+                    votes[row] += 2  # `PSNR` under `CS 10%`: a name says more than a unit, which settings have as well
+                elif split_header(text)[1] is not None and not self._is_condition(text):
                     votes[row] += 1
         return min(votes, key=lambda row: (-votes[row], row)) if votes else None
 
@@ -259,7 +261,7 @@ class Roles:
         name = _shared_word(texts) or _word_behind(texts, self.text) or _caption_axis(self.table.caption)
         if name is not None:
             return name
-        named = any(re.match(r"method|model|approach|variant|algorithm", h, re.I) for h in self.layout.label_heads)
+        named = any(_COMPARED_HEAD.match(h) for h in self.layout.label_heads)
         if not named and all(re.match(r"[A-Z]\w*[A-Z]|[A-Z][a-z]+", text) for text in texts):
             return "method"
         return "condition" if any(r > row for r in rows if r != self.metric_row) else "setting"
@@ -304,6 +306,10 @@ def _caption_axis(caption: str) -> str | None:
     return re.sub(r"(?<!s)s$", "", match[1])
 
 
+_COMPARED_HEAD: Final = re.compile(
+    r"method|model|approach|variant|algorithm|system|estimator|classifier|baseline|backbone|architecture|agent|task",
+    re.IGNORECASE,
+)
 _OF_AXIS: Final = re.compile(r"(.{3,40}?)\s(?:at|by|for|versus|vs\.?|against|with)\s(\S{1,20})$")
 
 

@@ -146,10 +146,18 @@ def find_metric(text: str, start: int = 0, end: int | None = None) -> list[tuple
     return found
 
 
+_SHORT_METRIC: Final = re.compile(
+    r"(?<![\w-])(?:F1|Acc\.?|EM|AUC|AUROC|BLEU|METEOR|ROUGE-\w+|mAP|MAE|MSE|RMSE|NLL|PSNR|SSIM|PPL|ppl|Corr\.?|MCC|IoU)"
+    r"\s*[)\]]?\s*%?$"
+)
+
+
 def is_metric_header(text: str) -> bool:
     """Does a table header (or row label) name a metric? An arrow is a metric's sign whatever the words are."""
     if re.search(r"[↑↓]", text):
         return True
+    if _SHORT_METRIC.search(text) and len(text.split()) <= 4:
+        return True  # `SQuAD 2.0 F1`, `MNLI-m (Acc)`: data set and metric in one header
     bare = re.sub(r"[\[(].*?[\])]|±.*$", " ", text).strip()
     spans = find_metric(bare)
     if not spans:

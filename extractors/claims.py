@@ -61,7 +61,7 @@ _NUMBER: Final = re.compile(
 )
 _MINUS: Final = str.maketrans({"−": "-", "–": "-", "‐": "-"})
 # A minus that clings to its digits is one, also after a word (`of −0.31`); between two characters it is a dash (`3–5`).
-_DASH_BEFORE: Final = re.compile(r"[\w)][−–-]$")
+_DASH_BEFORE: Final = re.compile(r"[\w)%][−–-]$")
 _RELATION: Final = (
     ("~", re.compile(r"(?:[~∼≈≃]|\b(?:about|around|roughly|approximately|nearly|almost|circa)|approx\.)\s*$", re.I)),
     ("<", re.compile(r"(?:[<≤⩽]|\b(?:below|under|less than|at most|up to|within|fewer than|no more than))\s*$", re.I)),
@@ -224,6 +224,8 @@ def text_claims(sentence: str, metric_symbols: Mapping[str, str] | None = None) 
         if not _is_result(sentence, number, settings):
             continue
         metric = _metric_of(sentence, number, metrics)
+        if metric is not None and _is_change(sentence, number, metric):
+            metric, previous = None, None
         if metric is None and previous is not None:
             between = sentence[previous[0].end : number.start]
             if re.fullmatch(
@@ -236,6 +238,26 @@ def text_claims(sentence: str, metric_symbols: Mapping[str, str] | None = None) 
             claims.append(TextClaim(metric, number, conditions))
             previous = (number, metric)
     return claims
+
+
+_CHANGE: Final = re.compile(
+    r"^\s?(?:absolute |relative |respective )*(?:improvements?|gains?|increases?|reductions?|drops?|decreases?|"
+    r"differences?|gaps?|margins?|boosts?)\b",
+    re.IGNORECASE,
+)
+_REFERENCE_VALUE: Final = re.compile(
+    r"\b(?:worse|better|lower|higher|less|more|below|above) (?:than|to) (?:the |a |an )?$", re.IGNORECASE
+)
+
+
+def _is_change(sentence: str, number: Number, metric: str) -> bool:
+    """A difference (`a 4.6% accuracy improvement`), an end of a range or a value to compare with: no result itself."""
+    named = sentence.find(metric, number.end)
+    change = named >= 0 and named - number.end < 30 and _CHANGE.match(sentence[named + len(metric) :])
+    ranged = re.search(r"\d\s?%?[–−-]$", sentence[: number.start + 1]) or re.match(
+        r"\s?%?[–−-]\s?\d", sentence[number.end :]
+    )
+    return bool(change or ranged or _REFERENCE_VALUE.search(sentence[: number.start]))
 
 
 def _inside(position: int, metrics: list[tuple[int, int, str]]) -> bool:

@@ -142,6 +142,8 @@ def _read_sheet(
     sheet.quality = text_quality(" ".join(line.text for line in text.lines))
     reason = ocr_reason(text, sheet.quality)
     if reason is not None:
+        if ocr != "off" and version is not None:
+            reporter.note(_STAGE, f"{where}: OCR")
         _recognise(page, sheet, reason, ocr=ocr, version=version, problems=problems)
     reporter.step(_STAGE, f"{where}: {'OCR' if sheet.ocr else 'text layer'}, {len(sheet.text.lines)} lines")
     return sheet
@@ -175,7 +177,7 @@ def _recognise(
             message = f"{reason}; {error.cause}: {error.consequence.lower()}"
         else:
             if result.text.lines:
-                result.text.images, result.text.hidden = [], sheet.text.hidden
+                result.text.images, result.text.hidden = [], sheet.text.hidden  # the page's one image is the scan
                 sheet.text, sheet.rules, sheet.ocr, sheet.unread = result.text, result.rules, result.run, False
                 sheet.warnings.append(f"read by OCR: {reason}")
                 return
@@ -255,7 +257,8 @@ def _find_parts(sheets: list[_Sheet], body: float, vocabulary: Vocabulary, probl
     taken = {id(line) for caption in captions for line in caption.lines}
     boxes: dict[int, list[Box]] = {page.number: [] for page in pages}
     for table in tables:
-        boxes[table.page].append(table.box)
+        for number, box in ((table.page, table.box), *table.continued):
+            boxes[number].append(box)
     figures: list[Figure] = []
     for page in pages:
         taken.update(id(line) for line in page.lines if any(_inside(line, box) for box in boxes[page.number]))
@@ -353,8 +356,10 @@ def _caption(caption: FoundCaption, pages: dict[int, PageText], vocabulary: Voca
 
 
 def _turned_table(table: Table, pages: dict[int, PageText]) -> Table:
-    page = pages[table.page]
-    if not page.turn:
+    if not any(pages[number].turn for number in (table.page, *(number for number, _ in table.continued))):
         return table
-    cells = tuple(cell.evolve(box=page.to_page(cell.box)) if cell.box else cell for cell in table.cells)
-    return table.evolve(box=page.to_page(table.box), cells=cells)
+    cells = tuple(
+        cell.evolve(box=pages[cell.page or table.page].to_page(cell.box)) if cell.box else cell for cell in table.cells
+    )
+    continued = tuple((number, pages[number].to_page(box)) for number, box in table.continued)
+    return table.evolve(box=pages[table.page].to_page(table.box), cells=cells, continued=continued)

@@ -1,8 +1,8 @@
 """The index of a paper: passages, captions, table rows and figure texts, found by a query, with where they stand.
 
 EXP-Bench 3.2, stage 2.1: later passes ask the whole paper, appendices included. An index is anything with `search`;
-lexical (BM25) is the default and needs nothing, dense ranks by vectors of an embedding function, and `FusedIndex` puts
-both together. All are exact and deterministic: a paper has some hundred units, so nothing approximate is needed. Every
+lexical (BM25) needs nothing, dense ranks by vectors of an embedding function (in memory here, kept on disk in
+`extractors.chroma`), and `FusedIndex` puts both together. All are deterministic: a paper has some hundred units. Every
 hit cites its unit, and a unit its page and boxes. Text that a reader of the page does not see is in no unit.
 """
 
@@ -80,9 +80,11 @@ def units_of(document: Document) -> tuple[Unit, ...]:
                 for column, text in enumerate(table.grid[row])
                 if text
             ]
-            drawn = [cell.box for cell in table.cells if cell.row == row and cell.box is not None]
-            place = (table.page, reduce(Box.union, drawn) if drawn else table.box)
-            units.append(Unit(f"{table.label} row {row}", table.label, "; ".join(cells), table.page, (place,)))
+            drawn = [cell for cell in table.cells if cell.row == row and cell.box is not None]
+            page = (drawn[0].page if drawn else None) or table.page
+            parts = [cell.box for cell in drawn if cell.box is not None]
+            place = (page, reduce(Box.union, parts) if parts else table.box)
+            units.append(Unit(f"{table.label} row {row}", table.label, "; ".join(cells), page, (place,)))
     for figure in document.figures:
         if figure.texts:
             place = (figure.page, figure.box)

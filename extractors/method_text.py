@@ -125,9 +125,18 @@ def _is_whole_sentence(reading: Reading, line: Line, text: str) -> bool:
         return False
     if not re.search(r"[.:;!?][\"”)]?$", text) or re.match(r"[a-z]", line.text):
         return False
-    if re.search(r"(?:^|\s)[a-z]\s[a-z]\s|\(\d+\)$", text):
+    if re.search(r"(?:^|\s)[a-z]\s[a-z]\s|\(\d+\)$", text) or _is_formula(text):
         return False
     return len(words) >= 5 and len(words) * 3 >= len(re.findall(r"[^\W\d_]+", text)) and len(text) <= 420
+
+
+_MATH: Final = re.compile(r"[∥∑∏∫∂∇∀∃∈∉⊂⊆⊇∪∩⇒⇔→←↦≤≥≈≡≜∼⊙⊗⊕√∞⟨⟩⌊⌋⌈⌉′˜ˆ]|[^\W\d_]\(\w\)")
+_DEBRIS: Final = re.compile(r"∈\s?R[\da-z]|[)∥|]\s?\d\s\d\b|\b[A-Za-z]{1,2}\(\w\)\s\w\b|[=≤≥]\s*(?:$|[.,;])")
+
+
+def _is_formula(text: str) -> bool:
+    """Formulas whose exponents and indices were flattened say nothing: three signs, or what is left of one."""
+    return len(_MATH.findall(text)) >= 3 or bool(_DEBRIS.search(text))
 
 
 _APPROACH_TITLE: Final = re.compile(

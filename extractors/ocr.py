@@ -25,10 +25,11 @@ import pymupdf
 from PIL import Image
 
 from extractors._layer import PageText, TextLine, Word
+from extractors._ocr_cells import find_regions, read_cells
 from extractors._rules import Rule, merge_rules
 from extractors._text import normalise
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.paper import OcrRun
+from pipeline.paper import Box, OcrRun
 
 __all__ = ["OCR_DPI", "OcrPage", "ocr_page", "ocr_reason", "tesseract_version", "text_quality"]
 
@@ -41,6 +42,13 @@ _TIMEOUT: Final = 180
 _SURE: Final = 60.0
 """Mean confidence below which the page may lie on its side: upright pages gave 88-96, turned ones 20-45."""
 _TSV_WORD: Final = "5"
+_ONE_BLOCK: Final = 6
+_MOST_PIXELS: Final = 60_000_000
+"""A sheet of A2 at 200 dpi has 15 million; Tesseract needs some ten bytes for each."""
+_DRAWING: Final = 30.0
+"""Points: initials of chapters stay below, axes of the smallest plots measured 45 and more."""
+_TABLE_BLOCK: Final = 5000
+"""Blocks of tables are numbered from here, beyond those of a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +178,9 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
     Raises:
         ExpbenchError: Tesseract fails on the page or takes longer than three minutes.
     """
+    inches = sheet.rect.width * sheet.rect.height / 72**2
+    if inches * OCR_DPI**2 > _MOST_PIXELS:
+        raise _fail(number, f"the sheet is too large, {sheet.rect.width:.0f} by {sheet.rect.height:.0f} points")
     pixels = sheet.get_pixmap(dpi=OCR_DPI, colorspace=pymupdf.csGRAY, alpha=False)
     image = Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
     turn, words, sure = 0, *_read(image, number)
@@ -183,11 +194,41 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
         else:
             turn = 0
     scale = 72 / OCR_DPI
+    grey = np.asarray(image)
+    rules = image_rules(grey, scale)
+    words = _with_tables(words, grey, rules, number, scale)
     page = PageText(number, image.width * scale, image.height * scale, _lines(words, number, scale), turn)
+    page.drawings = image_drawings(grey, scale)
     run = OcrRun(
         engine="tesseract", version=version, dpi=OCR_DPI, rotation=turn, mean_confidence=round(sure, 1), reason=reason
     )
-    return OcrPage(page, image_rules(np.asarray(image), scale), run)
+    return OcrPage(page, rules, run)
+
+
+def _with_tables(
+    words: list[dict[str, str]], grey: npt.NDArray[np.uint8], rules: list[Rule], number: int, scale: float
+) -> list[dict[str, str]]:
+    """The words of a page, those of its tables read again cell by cell (see `extractors._ocr_cells`)."""
+    lines = [(line.x0, line.baseline, line.text) for line in _lines(words, number, scale)]
+    for block, region in enumerate(find_regions(rules, lines, scale), _TABLE_BLOCK):
+        inside = [
+            row for row in words
+            if region.holds(int(row["left"]) + int(row["width"]) / 2, int(row["top"]) + int(row["height"]) / 2)
+        ]  # fmt: skip
+        again = read_cells(grey, region, lambda sheet: _read(sheet, number, layout=_ONE_BLOCK)[0])
+        if sum(len(word.text) for word in again) < 0.6 * sum(len(row["text"]) for row in inside):
+            continue  # not a table after all (a picture, a box of text): the first reading stays
+        known = set(map(id, inside))
+        words = [row for row in words if id(row) not in known]
+        words += [
+            {
+                "block_num": str(block), "par_num": "1", "line_num": str(word.row), "left": str(word.x0),
+                "top": str(word.y0), "width": str(word.x1 - word.x0), "height": str(word.y1 - word.y0),
+                "text": word.text, "conf": str(word.confidence),
+            }
+            for word in again
+        ]  # fmt: skip
+    return words
 
 
 def _is_sideways(words: list[dict[str, str]]) -> bool:
@@ -196,11 +237,12 @@ def _is_sideways(words: list[dict[str, str]]) -> bool:
     return sum(int(word["height"]) > int(word["width"]) for word in longer) > 0.5 * max(1, len(longer))
 
 
-def _read(image: Image.Image, number: int) -> tuple[list[dict[str, str]], float]:
+def _read(image: Image.Image, number: int, layout: int = 3) -> tuple[list[dict[str, str]], float]:
+    """Words and their mean confidence; `layout` is Tesseract's page segmentation mode."""
     import pytesseract
 
     try:
-        found = _tesseract(image, number, "tsv", "eng", "-c tessedit_create_tsv=1 --psm 3")
+        found = _tesseract(image, number, "tsv", "eng", f"-c tessedit_create_tsv=1 --psm {layout}")
     except pytesseract.TesseractError as error:
         raise _fail(number, str(error.message).strip() or f"exit code {error.status}") from error
     table = csv.DictReader(io.StringIO(found), delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -242,6 +284,18 @@ def _lines(rows: list[dict[str, str]], number: int, scale: float) -> list[TextLi
         if words:
             lines.append(TextLine(number, key[0] * 1000 + key[1], words))
     return lines
+
+
+def image_drawings(grey: npt.NDArray[np.uint8], scale: float) -> list[Box]:
+    """Boxes of connected ink larger than any letter: axes, frames, curves; so figures are known on scans too."""
+    from scipy import ndimage  # 0.4 s to load, and most papers need no OCR
+
+    labels, _ = ndimage.label(grey < 128, structure=np.ones((3, 3), dtype=np.int8))
+    found = [
+        Box(x.start * scale, y.start * scale, x.stop * scale, y.stop * scale)
+        for y, x in (part for part in ndimage.find_objects(labels) if part is not None)
+    ]
+    return [box for box in found if min(box.x1 - box.x0, box.y1 - box.y0) > _DRAWING]
 
 
 def image_rules(grey: npt.NDArray[np.uint8], scale: float) -> list[Rule]:

@@ -62,10 +62,10 @@ class _Setting(NamedTuple):
 
 
 _NUMBER_WORD: Final = r"(?:two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred)"
-_VALUE: Final = rf"(?:\d[\d,]*(?:\.\d+)?(?:\s?[×·]\s?10\s?[−–-]?\d+|[eE][−-]?\d+)?%?|{_NUMBER_WORD})"
+_VALUE: Final = rf"(?:\d(?:[\d,]*\d)?(?:\.\d+)?(?:\s?[×·]\s?10\s?[−–-]?\d+|[eE][−-]?\d+)?%?|{_NUMBER_WORD})"
 _NAME_VALUE: Final = re.compile(
     rf"\b(?P<name>{SETTING})\s(?:\([^()]{{1,12}}\)\s)?"
-    rf"(?:(?:is|are|was|were)(?: set| fixed)?(?: to| at)?|of(?: either)?|=|to|:|at|set to|fixed (?:to|"
+    rf"(?:(?:is|are|was|were)(?: set| fixed)?(?: to| at)?|of(?: either)?|=|to|:|at|as|set to|fixed (?:to|"
     rf"at))\s?(?P<value>{_VALUE})(?!\w)",
     re.IGNORECASE,
 )

@@ -46,7 +46,7 @@ _COPIED: Final = re.compile(
 _METHOD_AXIS: Final = re.compile(
     r"method|model|approach|algorithm|estimator|classifier|system|variant|agent|baseline|optimi[sz]er|schema|learner|"
     r"strategy|policy|regressor|sampler|solver|kernel|encoder|architecture|network|implementation|technique|ablation|"
-    r"component|scheme|objective|loss",
+    r"component|scheme|objective|loss|backbone|mechanism|module",
     re.IGNORECASE,
 )
 _DATASET_AXIS: Final = re.compile(
@@ -114,7 +114,8 @@ def _not_results(table: Table, layout: Layout) -> Refusal | None:
     counts = [
         h for h in headers if re.match(r"#|(?:number|num\.?|no\.) of\b|papers\b|training$|validation$|test$", h, re.I)
     ]
-    if not metrics and counts and len(counts) * 2 >= len(headers):
+    named = bool(re.search(r"accurac|error|score|rate|loss|precision|recall", table.caption, re.IGNORECASE))
+    if not metrics and counts and len(counts) * 2 >= len(headers) and not named:
         return Refusal("statistics", f"its columns are counts ({', '.join(counts[:3])})")
     return None
 

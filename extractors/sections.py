@@ -57,6 +57,14 @@ class Heading:
         return squeeze(" ".join(line.text for line in self.lines))
 
     @property
+    def printed_number(self) -> str | None:
+        """The number as it stands on the page, `Appendix A` with its word."""
+        if not self.number:
+            return None
+        word = re.match(r"(appendix)\s", self.text, re.IGNORECASE)
+        return f"{'Appendix ' if word else ''}{'.'.join(self.number)}"
+
+    @property
     def size(self) -> float:
         """Font size in points."""
         return self.lines[0].size
@@ -67,7 +75,7 @@ class Heading:
         for line in self.lines[1:]:
             box = box.union(line.box)
         return Section(
-            number=".".join(self.number) if self.number else None,
+            number=self.printed_number,
             title=self.title or self.text,
             level=self.level,
             page=self.lines[0].page,
@@ -183,6 +191,16 @@ def _follows(before: list[str], after: list[str]) -> bool:
     return new[:-1] == old[: len(new) - 1] and 1 <= step <= (2 if len(new) > 1 else 1)
 
 
+def _next_heading(before: Heading, after: Heading) -> bool:
+    """As `_follows`; a top-level number may be missing between two headings of one style (`A`, `C`)."""
+    old, new = before.number or [], after.number or []
+    if _follows(old, new):
+        return True
+    if len(new) != 1 or before.style[:3] != after.style[:3] or old[0].isdigit() != new[0].isdigit():
+        return False
+    return _value(new[0]) - _value(old[0]) == 2
+
+
 def _best_run(
     usable: list[Heading], starts: Sequence[str], follows: Callable[[Heading, Heading], bool]
 ) -> list[Heading]:
@@ -206,14 +224,14 @@ def _best_run(
 def _decimal_run(heads: list[Heading]) -> list[Heading]:
     """1, 1.1, 2, ..., A, A.1: the run of most numbered papers."""
     usable = [head for head in heads if head.number and head.standalone]
-    run = _best_run(usable, ("1", "0", "A"), lambda a, b: _follows(a.number or [], b.number or []))
+    run = _best_run(usable, ("1", "0", "A"), _next_heading)
     for head in run:
         head.level = len(head.number or [])
     return run
 
 
 def _roman_run(heads: list[Heading]) -> list[Heading]:
-    """I, A, B, II, A, ...: IEEE and physics journals. Letters start anew in each section and are cited as `II-A`."""
+    """I, A, B, II, A, ...: IEEE and physics journals. Letters start anew in each section; the number is as printed."""
     usable = [head for head in heads if head.number and head.standalone]
     roman = [
         head for head in usable if len(head.number or []) == 1 and re.fullmatch("[IVX]+", (head.number or [""])[0])
@@ -223,15 +241,19 @@ def _roman_run(heads: list[Heading]) -> list[Heading]:
         return []
     ids = {id(head) for head in main}
     run: list[Heading] = []
-    section, letter = "", 0
+    inside, letter, appendix = False, 0, 0
     for head in heads:
         number = (head.number or [""])[0]
+        next_one = head.standalone and len(number) == 1 and "A" <= number <= "Z"
         if id(head) in ids:
-            section, letter = number, 0
+            inside, letter = True, 0
             head.level = 1
-        elif section and head.standalone and head.number == [chr(65 + letter)]:
-            letter += 1
-            head.number, head.level = [f"{section}-{number}"], 2
+        elif inside and next_one and _APPENDIX.match(head.text):
+            if ord(number) - 64 != appendix + 1:
+                continue
+            appendix, letter, head.level = appendix + 1, 0, 1
+        elif inside and next_one and 1 <= ord(number) - 64 - letter <= 2:  # one may not have been read
+            letter, head.level = ord(number) - 64, 2
         else:
             continue
         run.append(head)
@@ -269,14 +291,30 @@ def _run_in_abstract(lines: Sequence[TextLine], heads: list[Heading]) -> list[He
 def _by_number(candidates: list[Heading], run: list[Heading], body: float) -> list[Heading]:
     chosen = {id(head) for head in run}
     top = {head.style for head in run if head.level == 1}
+    first = min(head.order for head in run)
     heads: list[Heading] = []
     for head in candidates:
         if id(head) not in chosen:
-            if not _is_unnumbered(head, top, body):
+            alike = head.order > first and head.number is None and _is_like(head, top, body)
+            if not alike and not _is_unnumbered(head, top, body):
                 continue
             head.number, head.title, head.level = None, head.text, 1
         heads.append(head)
     return heads
+
+
+def _is_like(head: Heading, top: set[tuple[float, bool, bool, bool]], body: float) -> bool:
+    """Set like the numbered sections, in print that nothing else has: `Declarations`, `Data and code availability`."""
+    text = head.text
+    large = head.size >= body + 1
+    return (
+        large
+        and head.standalone
+        and head.style in top
+        and len(text) < 90
+        and text[:1].isupper()
+        and text[-1:] not in ".,;:"
+    )
 
 
 def _is_unnumbered(head: Heading, top: set[tuple[float, bool, bool, bool]], body: float) -> bool:

@@ -9,109 +9,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
 
 from extractors._captions import FoundCaption
+from extractors._continued import fits_on, join_labelled, join_parts
+from extractors._frames import (
+    NARROWEST,
+    REACH,
+    Frame,
+    TablePage,
+    find_frames,
+    grown,
+    inner_rules,
+    is_beside,
+    nearest_frame,
+    rows_of,
+    split_underlines,
+)  # fmt: skip
 from extractors._grid import Grid, GridCell, build_grid
-from extractors._layer import PageText, Word
+from extractors._layer import PageText
 from extractors._quantity import looks_numeric, parse_quantity
-from extractors._rows import Chunk, Row, cluster_rows, split_chunks
+from extractors._rows import Chunk, Row, split_chunks
 from extractors._rules import Rule
 from extractors._text import Vocabulary, squeeze
 from pipeline.paper import Box, Cell, FloatKind, Table
 
 __all__ = ["Frame", "TablePage", "find_frames", "read_tables"]
-
-_REACH: Final = 45.0
-"""Points between a caption and its frame; measured on 25 + 20 tables: at most 31."""
-_NARROWEST: Final = 45.0
-
-
-@dataclass(slots=True)
-class TablePage:
-    """What is needed of one page."""
-
-    text: PageText
-    rules: Sequence[Rule]
-    captions: Sequence[FoundCaption]
-    reader: str = "layer"
-    """`layer` or `ocr`: tables from OCR are less certain."""
-
-
-@dataclass(slots=True)
-class Frame:
-    """Equally wide rules with text between the first and the last."""
-
-    rules: list[Rule]
-
-    @property
-    def box(self) -> Box:
-        """From the first rule to the last."""
-        return Box(self.rules[0].x0, self.rules[0].y, self.rules[0].x1, self.rules[-1].y)
-
-
-def _rows_of(page: PageText) -> list[Row]:
-    rows = cluster_rows(page.words())
-    for row in rows:
-        row.chunks = split_chunks(row.words, row.baseline, gap=1.2)
-    return rows
-
-
-def find_frames(page: TablePage, rows: Sequence[Row]) -> list[Frame]:
-    """Runs of rules with equal ends, not interrupted by a caption or by three full lines of prose."""
-    frames: list[Frame] = []
-    for rule in page.rules:
-        if rule.width < _NARROWEST:
-            continue
-        for frame in reversed(frames):
-            first, last = frame.rules[0], frame.rules[-1]
-            if abs(first.x0 - rule.x0) > 5 or abs(first.x1 - rule.x1) > 5 or rule.y <= last.y + 1:
-                continue
-            if not _interrupted(page, rows, last, rule):
-                frame.rules.append(rule)
-                break
-        else:
-            frames.append(Frame([rule]))
-    return [
-        frame for frame in frames
-        if len(frame.rules) > 1 and any(
-            frame.box.y0 < row.baseline < frame.box.y1 and any(
-                frame.box.x0 - 4 < chunk.middle < frame.box.x1 + 4 for chunk in row.chunks)
-            for row in rows)
-    ]  # fmt: skip
-
-
-def _interrupted(page: TablePage, rows: Sequence[Row], upper: Rule, lower: Rule) -> bool:
-    for caption in page.captions:
-        top = caption.lines[0].box.y0 + 5
-        if upper.y - 2 < top < lower.y and caption.box.x0 < upper.x1 and caption.box.x1 > upper.x0:
-            return True
-    prose = 0
-    for row in rows:
-        if upper.y < row.baseline < lower.y:
-            prose += sum(
-                upper.x0 - 3 <= chunk.x0 and chunk.x1 <= upper.x1 + 3 and chunk.x1 - chunk.x0 > 0.93 * upper.width
-                for chunk in row.chunks
-            )
-    return prose >= 3
-
-
-def _gap(caption: FoundCaption, frame: Frame, *, below: bool) -> float | None:
-    """Distance from the caption to a frame below (or above) it; None when they do not face each other."""
-    box = frame.box
-    overlap = min(box.x1, caption.box.x1) - max(box.x0, caption.box.x0)
-    if overlap < 0.4 * min(box.x1 - box.x0, caption.box.x1 - caption.box.x0):
-        return None
-    gap = box.y0 - caption.box.y1 if below else caption.box.y0 - box.y1
-    return gap if -6 < gap < _REACH else None
-
-
-def _nearest(caption: FoundCaption, frames: Sequence[Frame], *, below: bool) -> Frame | None:
-    gaps = [
-        (gap, index) for index, frame in enumerate(frames) if (gap := _gap(caption, frame, below=below)) is not None
-    ]
-    return frames[min(gaps)[1]] if gaps else None
 
 
 def read_tables(pages: Sequence[TablePage], vocabulary: Vocabulary) -> list[Table]:
@@ -122,17 +44,69 @@ def read_tables(pages: Sequence[TablePage], vocabulary: Vocabulary) -> list[Tabl
         captions = [caption for caption in page.captions if caption.kind is FloatKind.TABLE]
         if not captions:
             continue
-        rows = _rows_of(page.text)
+        rows = rows_of(page.text)
         frames = find_frames(page, rows)
         framed.append((page, rows, frames, captions))
         for below in votes:
-            facing = (_nearest(caption, frames, below=below) for caption in captions)
+            facing = (nearest_frame(caption, frames, below=below) for caption in captions)
             votes[below] += len({id(frame) for frame in facing if frame is not None})
     order = (True, False) if votes[True] >= votes[False] else (False, True)
     tables: list[Table] = []
     for page, rows, frames, captions in framed:
         tables.extend(_read_page(page, rows, frames, captions, order, vocabulary))
-    return tables
+    continued = {
+        (caption.label, caption.page): caption.says_continued for page in pages for caption in page.captions
+    }  # fmt: skip
+    tables = join_labelled(tables, continued)
+    return [_with_next_page(table, tables, pages, vocabulary) for table in tables]
+
+
+def _with_next_page(table: Table, tables: Sequence[Table], pages: Sequence[TablePage], vocabulary: Vocabulary) -> Table:
+    """A table that fills its page, with the frame without a caption that stands first on the next one."""
+    while True:
+        number = table.continued[-1][0] if table.continued else table.page
+        box = table.continued[-1][1] if table.continued else table.box
+        here, after = (next((page for page in pages if page.text.number == n), None) for n in (number, number + 1))
+        if here is None or after is None or _text_below(here, box):
+            return table
+        part = _first_frame(after, table, tables, vocabulary)
+        if part is None or not fits_on(table, part):
+            return table
+        table = join_parts(table, part)
+
+
+def _text_below(page: TablePage, box: Box) -> bool:
+    """Does running text or another float stand under the table? Notes in small print may."""
+    small = max((word.size for word in page.text.words() if box.y0 < word.baseline < box.y1), default=10.0)
+    return any(
+        line.baseline > box.y1 + 4 and line.box.x0 < box.x1 and line.box.x1 > box.x0 and line.size > small - 0.6
+        and len(line.text) > 3 for line in page.text.lines
+    )  # fmt: skip
+
+
+def _first_frame(page: TablePage, table: Table, tables: Sequence[Table], vocabulary: Vocabulary) -> Table | None:
+    frames = find_frames(page, rows_of(page.text))
+    if not frames:
+        return None
+    frame = min(frames, key=lambda frame: frame.box.y0)
+    taken = any(
+        other.page == page.text.number and other.box.y0 < frame.box.y1 and other.box.y1 > frame.box.y0
+        for other in tables
+    )  # fmt: skip
+    above = any(line.baseline < frame.box.y0 - 2 and len(line.text) > 3 for line in page.text.lines)
+    captioned = any(
+        abs(frame.box.y0 - caption.box.y1) < REACH or abs(caption.box.y0 - frame.box.y1) < REACH
+        for caption in page.captions
+    )  # fmt: skip
+    if taken or above or captioned:
+        return None
+    words = page.text.words()
+    underlines, inner = split_underlines(inner_rules(page, frame.box), words)
+    grid = build_grid(words, frame.rules, inner)
+    if grid is None:
+        return None
+    caption = FoundCaption(table.label, FloatKind.TABLE, page.text.number, [page.text.lines[0]], frame.box, True)
+    return _record(page, caption, frame.box, grid, underlines, vocabulary, 0.8).evolve(caption=table.caption)
 
 
 def _read_page(
@@ -143,7 +117,7 @@ def _read_page(
     owned: dict[int, list[Frame]] = {}
     for below in order:
         for index, caption in enumerate(captions):
-            frame = None if index in owned else _nearest(caption, free, below=below)
+            frame = None if index in owned else nearest_frame(caption, free, below=below)
             if frame is not None:
                 owned[index] = [frame]
                 free.remove(frame)
@@ -152,17 +126,12 @@ def _read_page(
     for index, caption in enumerate(captions):
         mine = owned.get(index, [])
         parts: list[Table] = []
-        for frame in mine + [other for other in free if mine and _beside(caption, mine[0], other)]:
+        for frame in mine + [other for other in free if mine and is_beside(caption, mine[0], other)]:
             if frame in free:
                 free.remove(frame)
-            frame = _grown(frame, rows, page)  # noqa: PLW2901
+            frame = grown(frame, rows, page)  # noqa: PLW2901
             box = frame.box
-            partial = [
-                rule for rule in page.rules
-                if box.y0 < rule.y < box.y1 and rule.x0 > box.x0 - 3 and rule.x1 < box.x1 + 3
-                and rule.width < 0.97 * (box.x1 - box.x0)
-            ]  # fmt: skip
-            underlines, inner = _split_underlines(partial, words)
+            underlines, inner = split_underlines(inner_rules(page, box), words)
             grid = build_grid(words, frame.rules, inner)
             if grid is not None:
                 confidence = 0.95 if len(frame.rules) > 2 else 0.85
@@ -197,60 +166,6 @@ def _stacked(parts: list[Table]) -> list[Table]:
     ]  # fmt: skip
 
 
-def _grown(frame: Frame, rows: Sequence[Row], page: TablePage) -> Frame:
-    """A frame with the header above its first rule and the rows under its last one, where those rules are missing.
-
-    Physics journals set neither a top nor a bottom rule: then the first band holds values instead of headers.
-    """
-    box = frame.box
-    taken = {id(word) for caption in page.captions for line in caption.lines for word in line.words}
-    inside = [(row.baseline, chunks) for row in rows if (chunks := _cells_between(row, box.x0, box.x1, taken))]
-    first = [chunks for baseline, chunks in inside if box.y0 < baseline < frame.rules[1].y]
-    numeric = [sum(chunk.numeric for chunk in chunks) >= 0.5 * len(chunks) for chunks in first]
-    rules = list(frame.rules)
-    if len(first) >= 2 and sum(numeric) > 0.5 * len(numeric):
-        edge = box.y0
-        for baseline, chunks in reversed(inside):
-            if baseline < edge and edge - baseline < 1.9 * chunks[0].size and len(chunks) >= 2:
-                edge = baseline - chunks[0].size
-        if edge < box.y0:
-            rules.insert(0, Rule(box.x0, box.x1, edge))
-    edge = box.y1
-    for baseline, chunks in inside:
-        values = sum(chunk.numeric for chunk in chunks)
-        if baseline > edge and baseline - edge < 1.9 * chunks[0].size and values >= max(2, 0.5 * len(chunks)):
-            edge = baseline + 0.4 * chunks[0].size
-    return Frame([*rules, Rule(box.x0, box.x1, edge)] if edge > box.y1 else rules)
-
-
-def _cells_between(row: Row, left: float, right: float, taken: set[int]) -> list[Chunk]:
-    """Pieces of a row between two edges; none when the row goes on beyond them or belongs to a caption."""
-    words = [word for word in row.words if left - 4 < word.middle < right + 4 and id(word) not in taken]
-    return split_chunks(words, row.baseline)
-
-
-def _beside(caption: FoundCaption, first: Frame, other: Frame) -> bool:
-    """A sub-table at the same height under the same caption."""
-    a, b = first.box, other.box
-    if abs(a.y0 - b.y0) > 8 or not (b.x0 > a.x1 + 3 or b.x1 < a.x0 - 3):
-        return False
-    return b.x0 > caption.box.x0 - 30 and b.x1 < caption.box.x1 + 30
-
-
-def _split_underlines(rules: Sequence[Rule], words: Sequence[Word]) -> tuple[list[Rule], list[Rule]]:
-    """(underlines of cell values, rules of the table): an underline hugs a word and is as wide as it."""
-    underlines: list[Rule] = []
-    others: list[Rule] = []
-    for rule in rules:
-        hugged = [
-            word for word in words
-            if 0 < rule.y - word.baseline < 0.3 * word.size and min(rule.x1, word.x1) - max(rule.x0, word.x0) > 1
-        ]  # fmt: skip
-        wide = max((w.x1 for w in hugged), default=0) - min((w.x0 for w in hugged), default=0)
-        (underlines if hugged and abs(wide - rule.width) < 3 else others).append(rule)
-    return underlines, others
-
-
 # --- tables without a frame
 
 
@@ -266,12 +181,12 @@ def _without_frame(
         top, bottom, left, right = region
         inner = [
             rule for rule in page.rules
-            if top < rule.y < bottom and rule.x0 > left - 12 and rule.x1 < right + 12 and rule.width > _NARROWEST / 2
+            if top < rule.y < bottom and rule.x0 > left - 12 and rule.x1 < right + 12 and rule.width > NARROWEST / 2
         ]  # fmt: skip
         full = [rule for rule in inner if rule.width > 0.85 * (right - left)]
         edges = [Rule(left, right, top), *(Rule(left, right, rule.y) for rule in full), Rule(left, right, bottom)]
         words = page.text.words()
-        underlines, partial = _split_underlines([rule for rule in inner if rule not in full], words)
+        underlines, partial = split_underlines([rule for rule in inner if rule not in full], words)
         grid = build_grid(words, edges, partial)
         if grid is None or grid.columns < 2 or grid.rows < 2:
             continue
@@ -364,7 +279,7 @@ def _stub_columns(texts: list[list[str]], header_rows: int) -> int:
     width = len(texts[0]) if texts else 1
     stub = 0
     for column in range(width - 1):
-        values = [row[column] for row in body if row[column]]
+        values = [row[column] for row in body if any(map(str.isalnum, row[column]))]  # a dash says nothing
         if values and sum(looks_numeric(value) for value in values) > 0.34 * len(values):
             break
         stub += 1

@@ -58,6 +58,7 @@ class Takeaways(NamedTuple):
 _COMPONENT: Final = "extract.takeaways"
 _OTHERS: Final = re.compile(
     r"^(?:[A-Z][\w´’'-]+(?:\s(?:et al\.?|and [A-Z][\w´’'-]+))?,?\s*(?:\[\d|\(\d{4}))|"
+    r"^(?:[A-Z][\w´’'-]+(?:\sand\s[A-Z][\w´’'-]+)?\set al\.?,?\s)|"
     r"\bfor reference\b|\b(?:prior|previous|earlier|existing|recent) (?:work|works|studies|methods|results)\b[^.]*"
     r"\b(?:report|achiev|obtain|show)|\b(?:as )?reported (?:by|in)\b|\bthe original (?:paper|authors)\b|"
     r"\bin (?:their|his|her) (?:paper|work)\b|\bauthors of\b|"
@@ -178,11 +179,14 @@ def _attach_sentences(
     """Give each result sentence to the table it speaks of; return those that speak of none, by block."""
     numbers = [_table_numbers(experiment) for experiment in experiments]
     loose: dict[int, list[tuple[Line, list[TextClaim]]]] = {}
+    symbols: dict[int, dict[str, str]] = {}
     for line in reading.lines:
         role = reading.role(line)
         if role in ("skip", "framing"):
             continue
-        claims = text_claims(line.text, _metric_symbols(reading, line.block))
+        if line.block not in symbols:
+            symbols[line.block] = _metric_symbols(reading, line.block)
+        claims = text_claims(line.text, symbols[line.block])
         if claims and about_others(line.text):
             _refuse(problems, f"page {line.page}", f"not ours to reproduce, it reports other work: {_short(line.text)}")
             continue

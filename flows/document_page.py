@@ -59,9 +59,10 @@ def _page(pdf: Any, document: Document, page: Page) -> dict[str, Any]:
     tables = [table for table in document.tables if table.page == number]
     for table in tables:
         mark("table", table.box, f"{table.label}, confidence {table.confidence:.2f}")
-    for hidden in document.hidden:
-        if hidden.page == number:
-            mark("hidden", hidden.box, f"{hidden.reason}: {hidden.text}")
+    for label, box in [(t.label, box) for t in document.tables for at, box in t.continued if at == number]:
+        mark("table", box, f"{label}, continued")
+    for hidden in filter(lambda hidden: hidden.page == number, document.hidden):
+        mark("hidden", hidden.box, f"{hidden.reason}: {hidden.text}")
     image = base64.b64encode(render_page(pdf, number, _DPI)).decode("ascii")
     return {"page": page, "marks": marks, "tables": tables, "uri": f"data:image/png;base64,{image}"}
 

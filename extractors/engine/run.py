@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from extractors._reading import label_key
+from extractors.chroma import LOCAL_EMBEDDING, ChromaIndex, Embedding
 from extractors.drafting import unique_slugs
 from extractors.engine.asking import PROMPTS, Asker, info, prompt
 from extractors.engine.checking import CheckedTask
@@ -87,6 +88,8 @@ def draft_with_model(
     client: ModelClient,
     pdf: Path | None = None,
     embed: Embed | None = None,
+    embed_name: str = "endpoint",
+    index_dir: Path | None = None,
     options: ReadingOptions = ReadingOptions(),  # noqa: B008 - immutable
     reporter: Reporter = _SILENT,
 ) -> EngineResult:
@@ -98,7 +101,9 @@ def draft_with_model(
         document: the structured reading of a PDF.
         client: the model; calls count in the current budget scope, or else in the client's own.
         pdf: the file, for pictures; None: no picture is shown.
-        embed: adds a dense index to the lexical one; None: lexical alone.
+        embed: makes the vectors of the dense index; None: the local embedding does, where there is an `index_dir`.
+        embed_name: tells one embedding model's index from another's.
+        index_dir: where the dense index is kept (Chroma); None: dense only with `embed`, and in memory.
         options: how to read.
         reporter: is told about each step of each pass.
 
@@ -112,7 +117,7 @@ def draft_with_model(
     asker = Asker(client, options.workers)
     paper = Paper(document)
     problems = _flagged(document)
-    index, index_name = _index(document, embed)
+    index, index_name = _index(document, embed, embed_name, index_dir)
     visuals: tuple[VisualReading, ...] = ()
     if options.vision and pdf is not None:
         visuals = read_visuals(asker, document, pdf, problems, reporter)
@@ -140,11 +145,18 @@ def draft_with_model(
     return EngineResult(drafts=DraftResult(drafts=tuple(drafts), problems=said), reading=reading)
 
 
-def _index(document: Document, embed: Embed | None) -> tuple[PaperIndex, str]:
+def _index(
+    document: Document, embed: Embed | None, embed_name: str, directory: Path | None
+) -> tuple[PaperIndex, str]:  # fmt: skip
     units = units_of(document)
+    lexical = LexicalIndex(units)
+    if directory is not None:
+        embedding = LOCAL_EMBEDDING if embed is None else Embedding(embed_name, embed)
+        dense = ChromaIndex(units, directory, embedding)
+        return FusedIndex((lexical, dense)), f"lexical (BM25) and dense (Chroma, {embedding.name}), by reciprocal rank"
     if embed is None:
-        return LexicalIndex(units), "lexical (BM25)"
-    return FusedIndex((LexicalIndex(units), DenseIndex(units, embed))), "lexical (BM25) and dense, by reciprocal rank"
+        return lexical, "lexical (BM25)"
+    return FusedIndex((lexical, DenseIndex(units, embed))), "lexical (BM25) and dense, by reciprocal rank"
 
 
 def _flagged(document: Document) -> list[Problem]:

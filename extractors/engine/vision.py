@@ -93,7 +93,9 @@ def read_visuals(
     reporter.start("vision", len(regions))
 
     def ask(region: _Region) -> tuple[VisualReading | None, tuple[Problem, ...]]:
-        pictures = tuple(ImagePart(data=_crop(pdf, document, part)) for part in region.parts)
+        pictures = tuple(
+            ImagePart(data=_crop(pdf, document, piece)) for part in region.parts for piece in _pieces(part)
+        )
         return _read(asker, region, pictures)
 
     with asker.stage("vision"):
@@ -174,6 +176,12 @@ def _regions(document: Document) -> list[_Region]:
             grouped.append([table])
     regions = [_Region(parts[0].label, "table", tuple(parts)) for parts in grouped]
     return regions + [_Region(figure.label, "figure", (figure,)) for figure in document.figures]
+
+
+def _pieces(part: Table | Figure) -> list[Table | Figure]:
+    """A table across pages as one piece a page."""
+    further = part.continued if isinstance(part, Table) else ()
+    return [part, *(part.evolve(page=page, box=box) for page, box in further)]
 
 
 def _crop(pdf: Path, document: Document, part: Table | Figure) -> bytes:

@@ -195,3 +195,15 @@ def test_hand_labelled_tables_of_real_papers() -> None:
                 found[entry["label"]] = len(result.cells)
                 assert len(layout_of(source).values) >= len(result.cells)
         assert found == sizes
+
+
+def test_a_metrics_name_says_more_than_a_unit_above_it() -> None:
+    rows = [
+        ["", "CS 10%", "CS 10%", "CS 25%", "CS 25%"],
+        ["Method", "PSNR", "SSIM", "PSNR", "SSIM"],
+        ["FISTA", "14.38", "0.692", "19.76", "0.824"],
+        ["Hybrid", "13.10", "0.707", "20.23", "0.834"],
+    ]
+    found = read(table("Table 2", "Image results on 8 test images.", rows, header_rows=2))
+    assert [metric.name for metric in found.metrics] == ["PSNR", "SSIM"]
+    assert "CS 25" in conditions(found, "20.23").values()

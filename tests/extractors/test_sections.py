@@ -138,3 +138,35 @@ def test_joining_never_loses_a_letter(lines: list[str]) -> None:
         text = vocabulary.join(text, line)
     letters = "".join(lines)
     assert [c for c in text if c.isalpha()] == [c for c in letters if c.isalpha()]
+
+
+def test_appendices_keep_their_word_and_a_missed_letter_does_not_end_them(tmp_path: Path) -> None:
+    paper = PaperBuilder()
+    paper.text("A Study of Many Things", x=150, size=18, font=BOLD, step=30)
+    for title in ("1   Introduction", "2   Methods", "3   Results", "A   Proofs", "C   Data", "D   Details"):
+        paper.text(title, size=12, font=BOLD, step=26)
+        paper.y += 4
+        paper.paragraph(*LOREM)
+    sections = read_document(paper.save(tmp_path / "paper.pdf"), ocr="off").sections
+    assert [section.number for section in sections] == ["1", "2", "3", "A", "C", "D"]
+    paper = PaperBuilder()
+    paper.text("A Study of Many Things", x=150, size=18, font=BOLD, step=30)
+    for title in ("I. INTRODUCTION", "II. METHODS", "III. RESULTS", "Appendix A: Proofs", "Appendix B: Data"):
+        paper.text(title, size=12, font=BOLD, step=26)
+        paper.y += 4
+        paper.paragraph(*LOREM)
+    sections = read_document(paper.save(tmp_path / "roman.pdf"), ocr="off").sections
+    assert [(s.number, s.title, s.level) for s in sections][3:] == [
+        ("Appendix A", "Proofs", 1), ("Appendix B", "Data", 1),
+    ]  # fmt: skip
+
+
+def test_unnumbered_headings_in_the_print_of_the_numbered_ones(tmp_path: Path) -> None:
+    paper = PaperBuilder()
+    paper.text("A Study of Many Things", x=150, size=18, font=BOLD, step=30)
+    for title in ("1. Introduction", "2. Methods", "3. Results", "Declarations", "Figure legends"):
+        paper.text(title, size=13, font=BOLD, step=26)
+        paper.y += 4
+        paper.paragraph(*LOREM)
+    sections = read_document(paper.save(tmp_path / "paper.pdf"), ocr="off").sections
+    assert [section.title for section in sections][3:] == ["Declarations", "Figure legends"]

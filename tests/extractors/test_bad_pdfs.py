@@ -1,0 +1,101 @@
+"""Every bad PDF gives a document or a clear error, within limits; what readers do not see is not read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extractors.isolated import ReadingLimits, read_isolated
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.progress import SilentReporter
+from tests.extractors.bad_pdfs import BAD_PDFS, HIDDEN
+from tests.extractors.paper_builder import small_paper
+
+_SLOW = "long_line"
+"""The parser itself takes minutes over it: for the test of the time limit."""
+_READABLE = {
+    "cyclic_form", "huge_page", "encrypted_empty", "javascript", "wrong_font", "invisible", "right_to_left",
+    "many_strokes", "truncated", "cyclic_pages", "deep_nesting",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What became of each file."""
+    directory = tmp_path_factory.mktemp("bad")
+    for name, make in BAD_PDFS.items():
+        if name != _SLOW:
+            make(directory / f"{name}.pdf")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.extractors.fuzz_driver", str(directory)],
+        capture_output=True, text=True, timeout=300, check=True, cwd=Path(__file__).resolve().parents[2],
+    )  # fmt: skip
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {line["name"]: line for line in lines}
+
+
+@pytest.mark.parametrize("name", sorted(set(BAD_PDFS) - {_SLOW}))
+def test_a_bad_pdf_gives_a_document_or_a_clear_error(outcomes: dict[str, dict[str, Any]], name: str) -> None:
+    outcome = outcomes[name]
+    assert outcome["died"] == 0, outcome
+    if "error" in outcome:
+        assert FailureKind(outcome["error"]) in {
+            FailureKind.PAPER_INVALID, FailureKind.PAPER_ENCRYPTED, FailureKind.PAPER_EMPTY, FailureKind.PAPER_UNREADABLE,
+        }  # fmt: skip
+        assert name not in _READABLE - {"truncated", "cyclic_pages", "deep_nesting"}, outcome["message"]
+        assert outcome["message"].count(". ") >= 2  # cause, consequence, next step
+    else:
+        assert name in _READABLE
+        assert outcome["pages"] >= 1
+        assert outcome["peak_mb"] < 400
+
+
+def test_what_a_reader_does_not_see_is_reported_and_not_read(outcomes: dict[str, dict[str, Any]]) -> None:
+    outcome = outcomes["invisible"]
+    assert HIDDEN[:30] not in outcome["text"]
+    reasons = " | ".join(outcome["hidden"])
+    for reason in ("smaller than", "outside the page", "invisible rendering", "colour of its background"):
+        assert reason in reasons
+    assert sum(reason.startswith("under a picture") for reason in outcome["hidden"]) == 2
+    assert outcome["hidden_text"].count("Ignore all previous") == 6
+
+
+def test_hebrew_stays_readable(outcomes: dict[str, dict[str, Any]]) -> None:
+    assert "שלום" in outcomes["right_to_left"]["text"]
+
+
+class _Counting(SilentReporter):
+    """Counts the steps."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def step(self, stage: str, message: str) -> None:
+        """One more."""
+        self.steps += 1
+
+
+def test_the_isolated_reader_gives_the_same_document_and_tells_progress(tmp_path: Path) -> None:
+    from extractors.document import read_document
+
+    pdf = small_paper(tmp_path / "paper.pdf")
+    reporter = _Counting()
+    assert read_isolated(pdf, reporter=reporter, ocr="off") == read_document(pdf, ocr="off")
+    assert reporter.steps == 2
+
+
+def test_a_parser_without_end_is_ended_and_errors_arrive_whole(tmp_path: Path) -> None:
+    slow, locked = tmp_path / "slow.pdf", tmp_path / "locked.pdf"
+    BAD_PDFS[_SLOW](slow)
+    with pytest.raises(ExpbenchError, match="no sign of life for 1 s") as caught:
+        read_isolated(slow, ocr="off", limits=ReadingLimits(silence_s=1.0))
+    assert caught.value.kind is FailureKind.PAPER_UNREADABLE
+    BAD_PDFS["encrypted"](locked)
+    with pytest.raises(ExpbenchError, match="password") as refused:
+        read_isolated(locked, ocr="off")
+    assert refused.value.kind is FailureKind.PAPER_ENCRYPTED

@@ -1,0 +1,64 @@
+"""What made drafts of real papers wrong, each as small as it gets."""
+
+from __future__ import annotations
+
+import pytest
+
+from extractors._roles import roles_of
+from extractors.method_text import _is_formula
+from extractors.refining import _settings_in
+from extractors.takeaways import about_others
+from pipeline.task import Band, Condition, NumericClaim
+
+
+def test_a_number_after_a_comma_is_no_setting_of_the_next_name() -> None:
+    found = _settings_in("Values that work well are batch size 16, learning rate: 3e-5, 2e-5.", own=True)
+    assert ("learning rate", "16") not in [(setting.name, setting.value) for setting in found]
+    found = _settings_in("We set the learning rate as 5e-5, and the batch size as 32.", own=True)
+    assert ("learning rate", "5e-5") in [(setting.name, setting.value) for setting in found]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Samal et al. Samal et al. [2018] performed a comparison (average correlation coefficient 0.87).",
+        "Smith and Jones [2019] reached an accuracy of 0.87.",
+    ],
+)
+def test_what_others_measured_is_not_ours(sentence: str) -> None:
+    assert about_others(sentence)
+    assert not about_others("Our method reaches an accuracy of 0.87.")
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        ("Assume for all x, (1 −δK)∥x∥2 2 ≤ ∥Ax∥2 2 ≤ (1 + δK)∥x∥2 2 with constant δK < 1.", True),
+        ("Observe y = Ax + ε where A ∈ Rm×n and ε is noise.", True),
+        ("Use a balanced binary tree of depth 7 (n = 255 nodes) with m = 127 measurements.", False),
+        ("Train for 200 epochs with Adam and a learning rate of 0.001.", False),
+    ],
+)
+def test_flattened_formulas_are_no_instructions(text: str, formula: bool) -> None:
+    assert _is_formula(text) is formula
+
+
+def test_a_property_of_the_compared_thing_is_no_variable_of_its_own() -> None:
+    rows = [
+        ("A", "32", -15.0),
+        ("A-Sym", "32", -13.6),
+        ("A-MM", "32", -17.0),
+        ("Elem", "3", -15.8),
+        ("Ours", "3", -28.7),
+    ]
+    claims = [
+        NumericClaim(
+            id=f"c{n}", metric="NMSE", value=value, text=str(value), decimals=1,
+            conditions=(Condition(name="Variant of it", value=name), Condition(name="#Params", value=params)),
+            band=Band(low=value - 1, high=value + 1, source="printed precision"),
+        )
+        for n, (name, params, value) in enumerate(rows)
+    ]  # fmt: skip
+    roles = roles_of(claims)
+    assert [axis.name for axis in roles.axes] == ["Variant of it"]
+    assert roles.attributes["#Params"][0] == "Variant of it"
