@@ -1,9 +1,10 @@
 """Contamination ablation: leave out a part of how the experiment is set up (EXP-Bench 4.2, "Contamination").
 
-An agent that does as well without half of the set-up knew it beforehand. What is left out is drawn by seed and task, so
-that every agent and every repeat misses the same sentences; the ablated task has another digest and is never compared
-with the whole one by accident. `evaluation.closed_book` asks the other half of the question: can a model state the
-conclusion without any repository?
+An agent that does as well without half of the set-up knew it beforehand. What is left out is drawn by seed and task,
+so that every agent and every repeat misses the same sentences; the ablated task has another digest and is never
+compared with the whole one by accident. A tool ablation (Collider-Bench D.1) takes a tool out of the workspace of a
+family that has tools instead; what that changes is the family's to say. `evaluation.closed_book` asks the other half
+of the question: can a model state the conclusion without any repository?
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from __future__ import annotations
 import math
 import random
 import re
-from typing import Final
+from typing import ClassVar, Final
 
 from pydantic import Field
 
+from evaluation.families.base import FamilyRules
+from evaluation.families.registry import family_rules
 from evaluation.task import EvaluationTask
 from extractors._sentences import split_sentences
 from pipeline.digests import text_digest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Record
+from pipeline.task import Family
 
 __all__ = ["AblatedTask", "Ablation", "ablate", "parse_ablation", "units"]
 
@@ -29,10 +33,14 @@ sentence out of one and not of the other would leave out nothing."""
 _ITEM: Final = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.)])\s+")
 
 
+_TOOL: Final = re.compile(r"tool:([a-z0-9][a-z0-9._-]*)")
+
+
 class Ablation(Record):
     """What is left out, and how much of it."""
 
     part: str = "method"
+    """`method`, or `tool:NAME`."""
     share: float = Field(gt=0, le=1)
     seed: int = 0
 
@@ -48,11 +56,13 @@ class AblatedTask(Record):
 
 
 def parse_ablation(text: str, *, seed: int = 0) -> Ablation:
-    """`method:0.5`: half of the sentences and steps of the method are left out.
+    """`method:0.5`: half of the sentences and steps of the method are left out; `tool:NAME`: a tool.
 
     Raises:
         ExpbenchError: `USAGE`, it is not of this form, or the share is not in (0, 1].
     """
+    if _TOOL.fullmatch(text):
+        return Ablation(part=text, share=1.0, seed=seed)
     part, _, share = text.partition(":")
     try:
         value = float(share)
@@ -62,11 +72,17 @@ def parse_ablation(text: str, *, seed: int = 0) -> Ablation:
         raise ExpbenchError(
             FailureKind.USAGE,
             f"ablation `{text}`",
-            "it is not `method:SHARE` with a share above 0 and at most 1",
+            "it is not `method:SHARE` with a share above 0 and at most 1, and not `tool:NAME`",
             consequence="Nothing was evaluated",
             next_step="Say for example `--ablate method:0.5` to leave out half of the method",
         )
     return Ablation(part=part, share=value, seed=seed)
+
+
+class _NoTools(FamilyRules):
+    """Of the `experiment` family, whose workspaces are repositories."""
+
+    family: ClassVar[Family] = Family.EXPERIMENT
 
 
 def units(text: str) -> tuple[tuple[int, int], ...]:
@@ -93,7 +109,22 @@ def ablate(task: EvaluationTask, ablation: Ablation) -> AblatedTask:
     Args:
         task: the whole task.
         ablation: how much, with which seed.
+
+    Raises:
+        ExpbenchError: `USAGE`: the task's family cannot be ablated in this way.
     """
+    rules = family_rules(task.public.family)
+    if tool := _TOOL.fullmatch(ablation.part):
+        changed_task = (rules or _NoTools()).without_tool(task, tool[1])
+        return AblatedTask(task=changed_task, omitted=(("tool", tool[1]),), total=1)
+    if rules is not None and not rules.text_ablation:
+        raise ExpbenchError(
+            FailureKind.USAGE,
+            f"ablation `{ablation.part}`",
+            f"the text of tasks of the {task.public.family.value} family is a file of their workspace",
+            consequence="Nothing was evaluated",
+            next_step="Leave out a tool instead, with `--ablate tool:NAME`",
+        )
     texts = {field: str(getattr(task.public, field)) for field in _FIELDS}
     everything = [(field, span) for field in _FIELDS for span in units(texts[field])]
     count = math.floor(ablation.share * len(everything) + 0.5)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pipeline.digests import digest_of
 from pipeline.locator import Chain
 from pipeline.repository import Snapshot
 from pipeline.schema import Record
 from pipeline.task import Hyperparameter, Task
 from pipeline.tracing import Trace, trace
 
-__all__ = ["Located", "traced", "with_chain"]
+__all__ = ["Located", "Traces", "traced", "with_chain"]
 
 
 class Located(Record):
@@ -22,6 +23,22 @@ def traced(snapshot: Snapshot, task: Task, chain: Chain) -> Trace:
     """What the chain does, needs and is set to; of a script with several experiments, the one the task is about."""
     metrics = " ".join(sorted({claim.metric for claim in task.truth.expected.claims}))
     return trace(snapshot, chain.sources, chain.usage, about=f"{task.question} {metrics}")
+
+
+class Traces:
+    """Traces that were made already: locating reports a chain that validating runs, and tracing takes seconds."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Trace] = {}
+
+    def of(self, snapshot: Snapshot, task: Task, chain: Chain) -> Trace:
+        """As `traced`, once for the same files, scripts, commands and question."""
+        metrics = sorted({claim.metric for claim in task.truth.expected.claims})
+        parts = [chain.model_dump(mode="json", include={"sources", "usage"}), task.question, metrics]
+        key = digest_of([str(snapshot.root), *parts])
+        if key not in self._made:
+            self._made[key] = traced(snapshot, task, chain)
+        return self._made[key]
 
 
 def with_chain(task: Task, chain: Chain, trace_: Trace) -> Task:

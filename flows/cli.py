@@ -17,14 +17,19 @@ from rich.console import Console
 
 from flows.commands import (
     causal,
+    checking,
     curation,
     evaluation,
+    exporting,
     importing,
     judging,
+    locating,
     orchestration,
+    releasing,
     results,
     scoring,
     setup,
+    sourcing,
     workspaces,
 )
 from flows.commands.shared import escape
@@ -42,19 +47,37 @@ app = typer.Typer(
     "7 sandbox or machine, 8 engine or model, 9 budget, 130 interrupted, 1 a defect of expbench.",
 )
 
-for group in (curation, workspaces, importing, evaluation, judging, orchestration, results, scoring, causal, setup):
+for group in (
+    sourcing,
+    curation,
+    checking,
+    workspaces,
+    releasing,
+    importing,
+    exporting,
+    evaluation,
+    judging,
+    locating,
+    orchestration,
+    results,
+    scoring,
+    causal,
+    setup,
+):
     app.add_typer(group.app)
 
 
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    show_version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version, with digests of stages, prompts and packages.")
+    ] = False,
 ) -> None:
     if show_version:
-        from pipeline.version import version
+        from flows.versions import version_lines
 
-        typer.echo(f"expbench {version()}")
+        typer.echo("\n".join(version_lines()))
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -124,6 +124,8 @@ def _by_model(
                 client=engine.client,
                 pdf=directory / "paper.pdf",
                 embed=engine.embeddings.embed if engine.embeddings is not None else None,
+                embed_name=engine.embeddings.config.model if engine.embeddings is not None else "",
+                index_dir=directory / "index",
                 options=ReadingOptions(
                     max_tasks=info.inputs.max_tasks, vision=settings.vision, workers=settings.reading_workers
                 ),

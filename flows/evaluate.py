@@ -4,94 +4,36 @@ from __future__ import annotations
 
 import fnmatch
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Final, Protocol
 
 from evaluation.agents.base import AgentAdapter
 from evaluation.agents.registry import get_agent
-from evaluation.episode import EpisodeLimits
 from evaluation.harness.run import JudgeRecord, RunRecord, begin_run, open_run, run_episodes, run_owner, task_digest
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.task import EvaluationTask
+from flows.engines import ModelOptions
+from flows.evaluation_records import EvaluateOptions, EvaluationOutcome, EvaluationPlan
+from flows.grading_model import grading_model
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import redact
 from pipeline.progress import Reporter
 from pipeline.sandbox import StoppableSandbox, open_sandbox
-from pipeline.schema import Record, StoredRecord
 from pipeline.version import version
 
 if TYPE_CHECKING:
+    from evaluation.harness.episode_runner import EpisodeRunner
     from evaluation.harness.upstream import Upstream
-    from pipeline.llm import ModelClient
+    from pipeline.llm import ModelClient, PriceList
 
-__all__ = ["EvaluateOptions", "EvaluationOutcome", "EvaluationPlan", "evaluate", "parse_network", "plan"]
+__all__ = [
+    "CarryOut", "EvaluateOptions", "EvaluationOutcome", "EvaluationPlan", "Prepared", "episode_runner", "evaluate",
+    "in_threads", "load_chosen", "parse_network", "plan", "recorded_options",
+]  # fmt: skip
 
 _WORKSPACES: Final = "workspaces"
-
-
-class EvaluateOptions(Record):
-    """What the user asked for."""
-
-    source: Path
-    agent: str
-    agent_options: dict[str, str] = Field(default_factory=dict)
-    model: str | None = None
-    tasks: tuple[str, ...] = ()
-    """Glob patterns of task ids; empty: all."""
-    repeats: int = 1
-    workers: int = 1
-    limits: EpisodeLimits = EpisodeLimits()
-    gpu_type: str | None = None
-    judge: Literal["keyless", "model"] = "keyless"
-    judge_model: str | None = None
-    panel: int = 1
-    out: Path | None = None
-    resume: bool = False
-    ablation: str = ""
-    network: tuple[str, ...] = ()
-    execute_all: bool = False
-
-    @property
-    def root(self) -> Path:
-        """The run's directory."""
-        return (self.out or Path(f"expbench-run-{self.agent}")).resolve()
-
-
-class EvaluationPlan(Record):
-    """What would be done (`--dry-run`)."""
-
-    run: Path
-    agent: str
-    agent_version: str | None
-    available: bool
-    detail: str
-    model: str | None
-    judge: str
-    episodes: int
-    tasks: tuple[str, ...]
-    blocked: tuple[tuple[str, str], ...]
-    environments: int
-    """Different environments that have to be there."""
-    longest_hours: float
-    """If every episode takes all its time, with this many workers."""
-
-
-class EvaluationOutcome(StoredRecord):
-    """What came out, for `--json`."""
-
-    run: Path
-    agent: str
-    model: str | None
-    judge: str
-    episodes: int
-    scored: int
-    blocked: int
-    unknown: int
-    rows: tuple[EpisodeScores, ...]
 
 
 def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
@@ -103,7 +45,7 @@ def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
     agent = get_agent(options.agent, options.agent_options)
     options = _without_unused_model(options, agent)
     with tempfile.TemporaryDirectory(prefix="expbench-plan-") as scratch:
-        tasks = _tasks(options, Path(scratch), reporter)
+        tasks = load_chosen(options, Path(scratch), reporter)
     from evaluation.lock import environment_spec
 
     availability = agent.availability()
@@ -126,44 +68,106 @@ def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
     )
 
 
-def evaluate(options: EvaluateOptions, reporter: Reporter) -> EvaluationOutcome:
+@dataclass(frozen=True)
+class Prepared:
+    """A run whose directory is held and whose `run.yaml` is written: what is left is to carry out its episodes."""
+
+    options: EvaluateOptions
+    record: RunRecord
+    tasks: tuple[EvaluationTask, ...]
+    agent: AgentAdapter
+    client: ModelClient | None
+    """The judging model; None: keyless."""
+
+
+class CarryOut(Protocol):
+    """Brings all episodes of a run to their end: in threads of this process, or elsewhere (`flows.orchestration`)."""
+
+    def __call__(self, prepared: Prepared, reporter: Reporter) -> Sequence[EpisodeScores]: ...  # noqa: D102
+
+
+def evaluate(options: EvaluateOptions, reporter: Reporter, carry_out: CarryOut | None = None) -> EvaluationOutcome:
     """Run an agent on the tasks of a source.
+
+    Args:
+        options: what is asked for.
+        reporter: progress.
+        carry_out: who carries the episodes out; None: `in_threads`.
 
     Raises:
         ExpbenchError: `USAGE` (agent, options, patterns), `TOOL_MISSING` (the agent is not installed),
             `SANDBOX_UNAVAILABLE` (no Docker Engine), `WORKSPACE_CONFLICT`, `WORKSPACE_LOCKED`, `RECORD_INVALID`,
             `AUTHENTICATION` and others of the model layer, `BUDGET_EXCEEDED`, `INTERRUPTED`.
     """
-    from evaluation.harness.agent_step import AgentStep
-    from evaluation.harness.episode_runner import EpisodeRunner, Graders
-    from pipeline.llm import load_prices
+    from flows.episode_alone import leave_no_orphans
 
     agent = get_agent(options.agent, options.agent_options)
     options = _without_unused_model(options, agent)
     _require_available(agent)
     _require_no_secrets(options)
-    sandbox = _sandbox()
+    if carry_out is None:
+        _sandbox()  # before anything is written; elsewhere each machine has an engine of its own
     root = options.root
-    prices = load_prices()
-    upstreams = _upstreams(options)
-    _require_price(options, upstreams, prices)
-    with open_run(root, resume=options.resume), _judge_client(options, root) as client:
-        tasks = _tasks(options, root / _WORKSPACES, reporter)
+    _upstreams_and_prices(options)
+    with open_run(root, resume=options.resume), grading_model(options.judge, options.judging, root) as client:
+        tasks = load_chosen(options, root / _WORKSPACES, reporter)
         record = _record(options, agent, tasks)
         begin_run(root, record)
-        step = AgentStep(
-            agent=agent, sandbox=sandbox, limits=options.limits, owner=run_owner(root), model=options.model,
-            upstreams=upstreams, prices=prices, allow=options.network, gpu_type=options.gpu_type,
-        )  # fmt: skip
-        graders = Graders(client=client, panel=options.panel, execute_all=options.execute_all)
-        runner = EpisodeRunner(
-            root=root, run=record.run, agent_step=step, graders=graders, agent_options=options.agent_options,
-            reporter=reporter,
-        )  # fmt: skip
-        rows = run_episodes(
-            runner, tasks, repeats=options.repeats, workers=options.workers, sandbox=sandbox, reporter=reporter
-        )
+        leave_no_orphans(root, record, here=carry_out is None)
+        prepared = Prepared(options=options, record=record, tasks=tuple(tasks), agent=agent, client=client)
+        rows = (carry_out or in_threads)(prepared, reporter)
     return _outcome(options, rows)
+
+
+def in_threads(prepared: Prepared, reporter: Reporter) -> list[EpisodeScores]:
+    """All episodes of a run in this process, `workers` at once."""
+    runner = episode_runner(prepared, owner=run_owner(prepared.options.root), reporter=reporter)
+    return run_episodes(
+        runner, prepared.tasks, repeats=prepared.options.repeats, workers=prepared.options.workers,
+        sandbox=runner.agent_step.sandbox, reporter=reporter,
+    )  # fmt: skip
+
+
+def episode_runner(prepared: Prepared, *, owner: str, reporter: Reporter) -> EpisodeRunner:
+    """What runs the episodes of a run: agent, sandbox, limits, graders.
+
+    Args:
+        prepared: the run.
+        owner: label of the containers that are started.
+        reporter: progress.
+    """
+    from evaluation.harness.agent_step import AgentStep
+    from evaluation.harness.episode_runner import EpisodeRunner, Graders
+
+    options = prepared.options
+    upstreams, prices = _upstreams_and_prices(options)
+    step = AgentStep(
+        agent=prepared.agent, sandbox=_sandbox(), limits=options.limits, owner=owner, model=options.model,
+        upstreams=upstreams, prices=prices, allow=options.network, gpu_type=options.gpu_type,
+    )  # fmt: skip
+    graders = Graders(client=prepared.client, panel=options.panel, execute_all=options.execute_all)
+    return EpisodeRunner(
+        root=options.root, run=prepared.record.run, agent_step=step, graders=graders,
+        agent_options=options.agent_options, reporter=reporter,
+    )  # fmt: skip
+
+
+def recorded_options(record: RunRecord, root: Path, source: Path, judge_limits: ModelOptions) -> EvaluateOptions:
+    """The options that a run was begun with, from its `run.yaml`.
+
+    Args:
+        record: `run.yaml`.
+        root: the run's directory.
+        source: where its tasks are now.
+        judge_limits: of the judging model; they are no part of what makes runs comparable.
+    """
+    return EvaluateOptions(
+        source=source, agent=record.agent, agent_options=record.agent_options, model=record.model,
+        repeats=record.repeats, limits=record.limits, gpu_type=record.gpu_type,
+        judge="model" if record.judge.engine == "model" else "keyless", judge_model=record.judge.model,
+        judge_limits=judge_limits, panel=record.judge.panel, out=root, resume=True, ablation=record.ablation,
+        network=record.network, execute_all=record.judge.execute_all,
+    )  # fmt: skip
 
 
 def parse_network(text: str) -> tuple[str, ...]:
@@ -184,7 +188,12 @@ def parse_network(text: str) -> tuple[str, ...]:
     return found
 
 
-def _tasks(options: EvaluateOptions, scratch: Path, reporter: Reporter) -> list[EvaluationTask]:
+def load_chosen(options: EvaluateOptions, scratch: Path, reporter: Reporter) -> list[EvaluationTask]:
+    """The tasks of a source that the patterns choose, ablated where that is asked for.
+
+    Raises:
+        ExpbenchError: `USAGE`, none matches; and see `evaluation.sources.load_tasks`.
+    """
     from evaluation.ablations import ablate, parse_ablation
     from evaluation.sources import load_tasks
 
@@ -250,20 +259,6 @@ def _judge_name(options: EvaluateOptions) -> str:
     return model if options.panel == 1 else f"{model}, panel of {options.panel}"
 
 
-@contextmanager
-def _judge_client(options: EvaluateOptions, root: Path) -> Iterator[ModelClient | None]:
-    """The model that grades, with its calls recorded in the run; None for the keyless graders."""
-    if options.judge == "keyless":
-        yield None
-        return
-    from pipeline.llm import CacheMode, CallLedger, ExchangeStore, ModelClient, model_config_from_environment
-
-    store = ExchangeStore(root / "judge" / "exchanges", CacheMode.USE)
-    ledger = CallLedger(root / "judge" / "calls.jsonl")
-    with ModelClient(model_config_from_environment(options.judge_model), store=store, ledger=ledger) as client:
-        yield client
-
-
 def _without_unused_model(options: EvaluateOptions, agent: AgentAdapter) -> EvaluateOptions:
     """A model that the environment names is not the model of an agent that calls none."""
     return options.evolve(model=None) if agent.kind == "bound" else options
@@ -316,23 +311,23 @@ def _upstreams(options: EvaluateOptions) -> tuple[Upstream, ...]:
     return found
 
 
-def _require_price(options: EvaluateOptions, upstreams: Sequence[Upstream], prices: object) -> None:
-    """A limit of money can be kept only where the model has a price.
+def _upstreams_and_prices(options: EvaluateOptions) -> tuple[tuple[Upstream, ...], PriceList]:
+    """Endpoints and prices of the agent's model. A limit of money can be kept only where the model has a price.
 
     Raises:
-        ExpbenchError: `USAGE`.
+        ExpbenchError: `USAGE`, it has none; see `_upstreams`.
     """
-    from pipeline.llm import PriceList
+    from pipeline.llm import load_prices
 
-    assert isinstance(prices, PriceList)
-    if options.limits.money_usd is None or options.model is None or not upstreams:
-        return
-    if not any(upstream.priced(prices, options.model) for upstream in upstreams):
+    prices, upstreams = load_prices(), _upstreams(options)
+    wanted = options.limits.money_usd is not None and options.model is not None and bool(upstreams)
+    if wanted and not any(upstream.priced(prices, str(options.model)) for upstream in upstreams):
         raise ExpbenchError(
             FailureKind.USAGE, "--max-usd", f"the price of {options.model} is not known, so the limit cannot be kept",
             consequence="No episode was run",
             next_step="Add its price to a file named by EXPBENCH_PRICES (docs/models.md), or give --max-tokens",
         )  # fmt: skip
+    return upstreams, prices
 
 
 def _outcome(options: EvaluateOptions, rows: Sequence[EpisodeScores]) -> EvaluationOutcome:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from evaluation.closed_book import ClosedBookProbe, probe_closed_book
 from evaluation.sources import load_tasks
-from flows.engines import fails_here
+from flows.engines import ModelOptions, fails_here
+from flows.grading_model import recorded_model
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm import CacheMode, CallLedger, ExchangeStore, ModelClient, ModelError, model_config_from_environment
+from pipeline.llm import ModelClient, ModelError
 from pipeline.progress import Reporter
 from pipeline.schema import StoredRecord
 
@@ -46,6 +47,7 @@ def probe(
     patterns: Sequence[str] = (),
     model: str | None = None,
     record: Path | None = None,
+    limits: ModelOptions | None = None,
     reporter: Reporter,
 ) -> ProbeReport:
     """Ask a model for the outcome of each task of a source.
@@ -55,6 +57,7 @@ def probe(
         patterns: glob patterns of task ids; empty: all.
         model: its name; None: `EXPBENCH_MODEL`.
         record: directory for exchanges and ledger, so that a second call pays for nothing again.
+        limits: what it may cost (with `record`: what earlier calls cost counts), and how recorded answers are used.
         reporter: progress.
 
     Raises:
@@ -72,11 +75,9 @@ def probe(
             consequence="Nothing was asked",
             next_step="`expbench show` lists the tasks of a workspace",
         )
-    store = ExchangeStore(record / "exchanges", CacheMode.USE) if record else None
-    ledger = CallLedger(record / "calls.jsonl") if record else None
-    config = model_config_from_environment(model)
-    with ModelClient(config, store=store, ledger=ledger) as client:
-        return _ask(chosen, client, config.model, reporter)
+    options = (limits or ModelOptions()).evolve(name=model)
+    with recorded_model(options, record, "probe") as client:
+        return _ask(chosen, client, client.config.model, reporter)
 
 
 def _ask(tasks: Sequence[EvaluationTask], client: ModelClient, model: str, reporter: Reporter) -> ProbeReport:

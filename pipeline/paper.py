@@ -161,6 +161,8 @@ class Cell(Record):
     bold: bool = False
     underlined: bool = False
     quantity: Quantity | None = None
+    page: int | None = None
+    """Where it differs from the table's: a table across pages."""
 
 
 class Table(Record):
@@ -176,6 +178,8 @@ class Table(Record):
     """Leading columns that hold row labels."""
     cells: tuple[Cell, ...] = ()
     confidence: float = Field(ge=0, le=1)
+    continued: tuple[tuple[int, Box], ...] = ()
+    """(page, box) of the parts on further pages."""
 
     def column_headers(self, column: int) -> tuple[str, ...]:
         """Header texts above `column`, outermost first, spanning headers included."""

@@ -33,6 +33,8 @@ class Settings(BaseSettings):
     """With a model: show it the pictures of tables and figures."""
     reading_workers: int = Field(default=4, ge=1, le=64)
     """With a model: questions about one paper under way at once; providers of hosted models allow at least as many."""
+    write_scripts: bool = False
+    """With a model: let it write a script where none of the repository reproduces the claims; marked as such."""
     embeddings: str | None = None
     """With a model: name of an embedding model at the same endpoint, for a dense index beside the lexical one."""
     limits: Limits = Limits()

@@ -17,6 +17,7 @@ from pipeline.repository import RepositoryRef
 from pipeline.schema import Problem, Record, StoredRecord
 
 __all__ = [
+    "AcceptedHit",
     "Band",
     "ClaimMatch",
     "CodeEvidence",
@@ -285,6 +286,10 @@ class Resources(Record):
     cpus: float = 2.0
     memory_mb: int = 4096
     gpus: int = 0
+    gpu_type: str | None = None
+    """Part of the name that the driver reports, e.g. `A40`; None: any."""
+    gpu_memory_mb: int | None = None
+    """Memory that each GPU must have; None: any."""
     wall_time_s: int = 2400
     """EXP-Bench 4.2: at most 40 minutes a task."""
 
@@ -346,12 +351,29 @@ class LeakHit(Record):
     detail: str
     score: float = Field(ge=0, le=1)
 
+    @property
+    def id(self) -> str:
+        """Names the hit, e.g. when a reviewer accepts it: the same place with the same finding has the same id."""
+        from pipeline.digests import digest_of
+
+        return digest_of([self.kind, self.where, self.detail])[:10]
+
+
+class AcceptedHit(Record):
+    """A hit that a person looked at and accepts: it does not block any more, and says who answers for it."""
+
+    hit: LeakHit
+    reviewer: str = Field(min_length=1)
+    reason: str = Field(min_length=1)
+
 
 class LeakReport(StoredRecord):
     """The leak scan of one masked repository (DESIGN: leak scan)."""
 
     verdict: Verdict
     hits: tuple[LeakHit, ...] = ()
+    accepted: tuple[AcceptedHit, ...] = ()
+    """Hits that a reviewer accepted, with name and reason; they are not among `hits`."""
     files: int
     bytes: int
     git_objects: int
@@ -371,6 +393,8 @@ class RoundTrip(StoredRecord):
     restored: Verdict
     masked_failure: str = ""
     """How the masked run failed, e.g. `run_experiment.py: no such file`."""
+    repeats: int = 1
+    """How often the masked and the restored repository were run."""
 
 
 class Review(Record):
@@ -413,7 +437,7 @@ class PublicTask(StoredRecord):
 
     SCHEMA_VERSION: ClassVar[int] = 1
 
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,159}$")
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,159}$")
     family: Family
     status: Status
     paper: Paper

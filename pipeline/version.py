@@ -13,8 +13,8 @@ STAGE_VERSIONS: Final[dict[str, str]] = {
     "draft": "2",
     "locate": "1",
     "trace": "1",
-    "validate": "1",
-    "mask": "1",
+    "validate": "2",
+    "mask": "2",
 }
 """Raised when a stage's output for the same input changes: `--resume` then runs the stage again."""
 

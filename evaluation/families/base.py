@@ -7,7 +7,7 @@ families. Everything here has a default that does the least; a family overrides 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -17,6 +17,7 @@ from evaluation.episode import EpisodeFolder, EpisodeLimits
 from evaluation.scores import EpisodeScores
 from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
+from evaluation.trajectory import Event
 from evaluation.verdicts import ExecutionReport, IntegrityReport, Judgement
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import ModelClient
@@ -32,6 +33,8 @@ class FamilyRules:
     """One family. Stateless: everything about a task is in the `EvaluationTask` and in its `private` directory."""
 
     family: ClassVar[Family]
+    text_ablation: ClassVar[bool] = True
+    """Does `--ablate method:SHARE` change what its agents are told? Not where the task's text is a file of theirs."""
 
     # --- tasks
 
@@ -58,23 +61,41 @@ class FamilyRules:
 
     # --- the agent
 
+    def limits(self, task: EvaluationTask, limits: EpisodeLimits) -> EpisodeLimits:
+        """The ceilings of its episodes: the run's, or what the task itself asks for where the run says nothing."""
+        return limits
+
     def instructions(self, task: EvaluationTask, *, limits: EpisodeLimits, network: Sequence[str] = ()) -> str:
         """What the agent is told; from what is public alone, and deterministic."""
         raise NotImplementedError
 
     @contextmanager
-    def companion(self, task: EvaluationTask, folder: EpisodeFolder, directory: Path) -> Iterator[Mapping[str, str]]:
+    def companion(
+        self, task: EvaluationTask, folder: EpisodeFolder, directory: Path, emit: Callable[[Event], object]
+    ) -> Iterator[Mapping[str, str]]:
         """A service on this machine that runs while the agent does (a blind bench, a reader of papers).
 
         Args:
             task: with its `private` directory, which the container never sees.
             folder: of the episode; `agent_logs` is there to write to.
             directory: mounted read-only at `/harness` in the container: the place for unix sockets.
+            emit: takes events for the trajectory, from any thread; numbers and times are added to them.
 
         Yields:
             Environment variables for the agent.
         """
         yield {}
+
+    def without_tool(self, task: EvaluationTask, name: str) -> EvaluationTask:
+        """The task with a tool of its workspace taken out, and every mention of it (`--ablate tool:NAME`).
+
+        Raises:
+            ExpbenchError: `USAGE`: its workspace has no such tool.
+        """
+        raise ExpbenchError(
+            FailureKind.USAGE, f"ablation `tool:{name}`", f"workspaces of the {self.family.value} family have no tools",
+            consequence="Nothing was evaluated", next_step="Leave --ablate out, or choose tasks of another family",
+        )  # fmt: skip
 
     def oracle(self, task: EvaluationTask, context: AgentContext) -> AgentLaunch:
         """How the oracle carries the task out.

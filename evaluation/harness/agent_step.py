@@ -65,10 +65,10 @@ _LIMITS: Final[dict[FailureKind, str]] = {
 }
 
 
-Companion = Callable[[Path], AbstractContextManager[Mapping[str, str]]]
+Companion = Callable[[Path, Callable[[Event], object]], AbstractContextManager[Mapping[str, str]]]
 
 
-def no_companion(directory: Path) -> AbstractContextManager[Mapping[str, str]]:
+def no_companion(directory: Path, emit: Callable[[Event], object]) -> AbstractContextManager[Mapping[str, str]]:
     """Nothing runs beside the container."""
     return nullcontext({})
 
@@ -138,8 +138,8 @@ class AgentStep:
             seed: for agents that take one.
             scratch: empty directory.
             stop: to give the run up.
-            companion: given the directory for sockets, the family's service beside the container
-                (`FamilyRules.companion`).
+            companion: given the directory for sockets and where its events go, the family's service beside the
+                container (`FamilyRules.companion`).
 
         Raises:
             ExpbenchError: the machinery or the endpoint failed (nothing is known of the agent), or the agent cannot be
@@ -164,9 +164,13 @@ class AgentStep:
 
             emit(Utterance(seq=0, at=0, role="user", text=told))
             began = time.monotonic()
+
+            def emit_now(event: Event) -> None:
+                emit(event.model_copy(update={"at": round(time.monotonic() - began, 4)}))
+
             watch = _Watch(stop, emit)
             out = scratch / "out"
-            with watch, self._gateway(launch, harness, folder, watch) as gateway, companion(harness) as more:
+            with watch, self._gateway(launch, harness, folder, watch) as gateway, companion(harness, emit_now) as more:
                 launch = launch.evolve(env=launch.env | dict(more))
                 spec = self._spec(launch, inbox, harness, gateway is not None)
                 tree = task.masked_repository

@@ -170,14 +170,16 @@ class _Episode:
 
     def __init__(self, runner: EpisodeRunner, task: EvaluationTask, repeat: int, stop: StopHandle) -> None:
         self.runner, self.task, self.repeat, self.stop = runner, task, repeat, stop
+        self.rules = family_rules(task.public.family)
         base = runner.agent_step.limits
+        if self.rules is not None:
+            base = self.rules.limits(task, base)
         self.limits = base.evolve(gpus=max(base.gpus, task.public.resources.gpus))
         self.step_of_agent = replace(runner.agent_step, limits=self.limits)
         self.folder = episode_folder(runner.root, task.id, repeat)
         self.name = f"{task.id}/{repeat}"
         self.sandbox = Stoppable(self.step_of_agent.sandbox, stop)
         self.image: Image | None = None
-        self.rules = family_rules(task.public.family)
         self.graders = runner.graders.of(self.rules)
         tell = instructions if self.rules is None else self.rules.instructions
         self.told = tell(task, limits=self.limits, network=self.step_of_agent.allow)

@@ -25,9 +25,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from evaluation.episode import EpisodeLimits
+from evaluation.harness.call_records import call_event, exchange_record, final_answer, oddities
 from evaluation.harness.egress import Egress
 from evaluation.harness.exchange import ENDPOINT_FAILURES, Call, listen, no_gateway
 from evaluation.harness.meter import GatewayTotals, Meter
@@ -44,7 +45,7 @@ from evaluation.harness.recorder import CallRecorder
 from evaluation.harness.streams import MOST_EVENT, events, relayed, without_keys
 from evaluation.harness.upstream import Upstream
 from evaluation.harness.usage import EventMeter, usage_of
-from evaluation.trajectory import Event, LimitHit, ModelCall, Note, TokenUsage
+from evaluation.trajectory import Event, LimitHit, ModelCall, Note
 from pipeline.errors import FailureKind
 from pipeline.llm.prices import PriceList
 from pipeline.llm.redact import redact, redact_content
@@ -234,10 +235,7 @@ class Gateway:
 
     def _note_oddities(self, call: Call) -> None:
         """Say once what was taken out of requests, and which model was called that the run does not name."""
-        said = [f"{what} was taken out of the agent's requests: the provider would run it" for what in call.removed]
-        if self._model and call.model and call.model != self._model:
-            said.append(f"the agent called the model {call.model}, the run states {self._model}")
-        for text in said:
+        for text in oddities(call, self._model):
             if text not in self._noted:
                 self._noted.add(text)
                 self._emit(Note(seq=0, at=self._at(), text=redact_content(text)))
@@ -252,23 +250,17 @@ class Gateway:
         return self._answer_402(call, over.detail)
 
     def _answer_402(self, call: Call, detail: str) -> Response:
-        from starlette.responses import Response
-
         body = refusal_body(call.where.provider, "budget_exhausted", f"limit of this run reached: {detail}")
         self._record(call, 402, None, body)
-        headers = {"content-type": "application/json", "x-should-retry": "false"}
-        return Response(body, status_code=402, headers=headers)
+        return final_answer(body, 402)
 
     def _refuse(self, provider: str, status: int, code: str, message: str, request: Request) -> Response:
-        from starlette.responses import Response
-
         self._recorder.write(
             {"at": self._at(), "endpoint": redact(request.url.path), "method": request.method, "status": status,
              "refused": code}, None, b"", stream=False,
         )  # fmt: skip
         self._emit(ModelCall(seq=0, at=self._at(), endpoint=redact(request.url.path), status=status, cost_usd=0.0))
-        headers = {"content-type": "application/json", "x-should-retry": "false"}
-        return Response(refusal_body(provider, code, message), status_code=status, headers=headers)
+        return final_answer(refusal_body(provider, code, message), status)
 
     async def _forward(self, call: Call, headers: dict[str, str]) -> Response:
         """Send it on; how the answer comes back depends on what it is."""
@@ -401,25 +393,8 @@ class Gateway:
         self._record(call, status, usage, body, whole=whole)
 
     def _record(self, call: Call, status: int, usage: Usage | None, body: bytes, *, whole: bool = True) -> None:
-        tokens = None if usage is None else TokenUsage(
-            input_tokens=usage.input_tokens, output_tokens=usage.output_tokens,
-            cached_input_tokens=usage.cached_input_tokens,
-        )  # fmt: skip
         duration = round(self._at() - call.at, 4)
-        cost = 0.0 if status >= 400 else None if call.cost is None else float(call.cost)
-        exchange: dict[str, Any] = {
-            "at": call.at, "endpoint": call.endpoint, "provider": call.upstream.provider, "status": status,
-            "model": call.model, "duration_s": duration, "usage": usage and usage.model_dump(mode="json"),
-            "cost_usd": cost, "request_sha256": call.digest,
-        }  # fmt: skip
-        exchange |= {"taken_out": call.removed} if call.removed else {}
-        exchange |= {} if whole else {"broken_off": True}
+        exchange = exchange_record(call, status, usage, duration, whole=whole)
         self._recorder.write(exchange, call.body, body, stream=call.stream and status < 400)
         if call.where.kind in METERED:
-            self._emit(
-                ModelCall(
-                    seq=0, at=call.at, endpoint=call.endpoint, status=status,
-                    model=call.model and redact_content(call.model), usage=tokens, cost_usd=cost,
-                    request_sha256=call.digest, duration_s=duration,
-                )
-            )  # fmt: skip
+            self._emit(call_event(call, status, usage, duration))

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from flows.commands.shared import escape, print_value
 from flows.progress import TerminalReporter
+from flows.refresh import refresh_page
 from flows.review import (
     Answer,
     ReviewPolicy,
@@ -53,6 +54,7 @@ def by_rule(workspace: Workspace, text: str) -> dict[str, Any]:
     """Approve by a rule; says to what it applied."""
     rule = parse_rule(text)
     applied, waiting = approve_by_rule(workspace, rule)
+    refresh_page(workspace)
     return {"rule": str(rule), "approved": applied, "waiting": waiting}
 
 
@@ -125,7 +127,9 @@ def decide_on(
     from pipeline.settings import Settings
 
     with TerminalReporter() as reporter:
-        return advance(workspace, decided.id, Settings(), reporter)
+        advanced = advance(workspace, decided.id, Settings(), reporter)
+    refresh_page(workspace)
+    return advanced
 
 
 def _edited(task: Task, edits: list[str]) -> Wording | None:

@@ -202,31 +202,48 @@ def _print_plan(planned: Plan, as_json: bool) -> None:
 
 @app.command(
     epilog="Examples:\n\n  expbench extract paper.pdf --html reading.html\n\n"
-    "  expbench extract paper.pdf --json > document.json"
+    "  expbench extract paper.pdf --json > document.json\n\n"
+    "  expbench extract paper.pdf --find 'random seeds' --find 'learning rate'\n\n"
+    "The PDF is read in a process of its own. A file that is no readable paper ends with exit code 3."
 )
 def extract(
     pdf: Annotated[Path, typer.Argument(help="The paper.", metavar="PAPER.pdf")],
     html: Annotated[Path | None, typer.Option(help="Write a page that draws what was understood over the PDF.")] = None,
     ocr: Annotated[bool, typer.Option("--ocr/--no-ocr", help="Read pages without a text layer by OCR.")] = True,
+    find: Annotated[
+        list[str] | None, typer.Option(help="Look something up in the paper's index; may be given several times.")
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Read a PDF: sections, passages, captions, tables as grids, figures; each with page and box."""
-    from extractors.document import read_document
-    from flows.document_page import document_page
+    from extractors.isolated import read_isolated
     from flows.progress import TerminalReporter
-    from flows.views import print_document
     from pipeline.files import write_text
 
     with TerminalReporter() as reporter:
-        document = read_document(pdf, reporter=reporter, ocr="auto" if ocr else "off")
+        document = read_isolated(pdf, reporter=reporter, ocr="auto" if ocr else "off")
     if html is not None:
+        from flows.document_page import document_page
+
         write_text(html, document_page(pdf, document))
+    found: list[dict[str, Any]] = []
+    if find:
+        from flows.lookup import look_up
+
+        found = look_up(document, find)
     if json_output:
-        print_value(document.model_dump(mode="json"), True)
+        print_value({**document.model_dump(mode="json"), **({"found": found} if find else {})}, True)
+        return
+    from flows.lookup import print_found
+    from flows.views import print_document
+
+    console = Console()
+    if find:
+        print_found(found, console)
     else:
-        print_document(document, Console())
-        if html is not None:
-            Console().print(f"\nLook at   {html.resolve()}", soft_wrap=True)
+        print_document(document, console)
+    if html is not None:
+        console.print(f"\nLook at   {html.resolve()}", soft_wrap=True)
 
 
 @app.command(

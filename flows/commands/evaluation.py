@@ -83,17 +83,34 @@ def evaluate(
         str | None, typer.Option(help="Name of the judge; default: EXPBENCH_MODEL.", rich_help_panel=_GRADING)
     ] = None,
     panel: Annotated[int, typer.Option(min=1, help="Votes per criterion.", rich_help_panel=_GRADING)] = 1,
+    judge_usd: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Money that the judging model may cost in this run.", rich_help_panel=_GRADING),
+    ] = None,
+    judge_calls: Annotated[
+        int | None, typer.Option(min=0, help="Calls that it may make.", rich_help_panel=_GRADING)
+    ] = None,
+    judge_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Tokens that it may use.", rich_help_panel=_GRADING)
+    ] = None,
     execute_all: Annotated[
         bool,
         typer.Option("--execute-all", help="Re-execute what the monitor fails, too.", rich_help_panel=_GRADING),
     ] = False,
     ablate: Annotated[
-        str, typer.Option(help="Leave out a share of the set-up, e.g. `method:0.5`.", rich_help_panel=_GRADING)
+        str,
+        typer.Option(
+            help="Leave out a share of the set-up (`method:0.5`), or a tool of the workspace (`tool:read-paper`).",
+            rich_help_panel=_GRADING,
+        ),
     ] = "",
     json_output: Json = False,
 ) -> None:
     """Run an agent on tasks: masked workspace, agent, submission, monitor, re-execution, judge, scores."""
+    from decimal import Decimal
+
     from evaluation.episode import EpisodeLimits
+    from flows.engines import ModelOptions
     from flows.evaluate import EvaluateOptions, parse_network, plan
     from flows.evaluate import evaluate as run
     from flows.progress import TerminalReporter
@@ -114,6 +131,10 @@ def evaluate(
         gpu_type=gpu_type,
         judge=judge,
         judge_model=judge_model,
+        judge_limits=ModelOptions(
+            budget_usd=None if judge_usd is None else Decimal(str(judge_usd)), max_calls=judge_calls,
+            max_tokens=judge_tokens,
+        ),
         panel=panel,
         out=out,
         resume=resume,

@@ -15,63 +15,74 @@ __all__ = ["app"]
 app = typer.Typer()
 
 _MOST_SHOWN = 10
-"""Problems that are printed; all of them are in `problems.json`."""
+"""Problems that are printed; the directory that is written holds all of them."""
 
 
 @app.command(
     "import",
     epilog="Examples:\n\n  expbench import exp-bench exp-bench-data --out tasks\n\n"
     "  expbench import exp-bench exp-bench-data --out tasks --repositories repositories.json\n\n"
-    "Exit codes: 0 all files were read; 5 it is no such data, or the repositories' file cannot be read; "
-    "6 no task came out of it.",
+    "  expbench import collider-bench Collider-Bench/ColliderBench/tasks --out collider --json\n\n"
+    "  expbench import prbench PRBench/data/tasks --out prbench\n\n"
+    "  expbench import release dataset --out tasks\n\n"
+    "Exit codes: 0 what could be read was written, and what could not is counted as errors; 2 usage; 5 it is no such "
+    "data, or the repositories' file cannot be read; 6 no task came out of it.",
 )
 def import_(
-    kind: Annotated[Literal["exp-bench"], typer.Argument(help="What is imported.", metavar="exp-bench")],
+    kind: Annotated[
+        Literal["collider-bench", "exp-bench", "prbench", "release"],
+        typer.Argument(help="What is imported.", metavar="KIND"),
+    ],
     directory: Annotated[Path, typer.Argument(help="Directory with the published data.", metavar="DIR")],
     out: Annotated[Path, typer.Option(help="Directory to write; an earlier import there is replaced.")],
     repositories: Annotated[
         Path | None,
         typer.Option(
-            help='JSON that says which commit belongs to a paper: {"18865": {"url": "https://...", "commit": "..."}}. '
-            "Without it the tasks can be read and judged, not carried out."
+            help='exp-bench: JSON that says which commit belongs to a paper: {"18865": {"url": "https://...", '
+            '"commit": "..."}}. Without it the tasks can be read and judged, not carried out.'
         ),
     ] = None,
+    shape_variants: Annotated[
+        bool,
+        typer.Option("--shape-variants", help="collider-bench: also a shape-only variant of every task of yields."),
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Import published tasks; what departs from their form is kept, reported and counted."""
+    from flows.importers import ImportOptions, importer
     from pipeline.errors import ExpbenchError, FailureKind
-    from pipeline.formats.expbench import read_known_repositories, read_published
-    from pipeline.formats.expbench_import import write_imported
-    from pipeline.schema import Severity
 
-    known = read_known_repositories(repositories) if repositories else {}
-    dataset = read_published(directory, known)
-    errors = [problem for problem in dataset.problems if problem.severity is Severity.ERROR]
+    for option, given, only in (
+        ("--repositories", repositories is not None, "exp-bench"),
+        ("--shape-variants", shape_variants, "collider-bench"),
+    ):
+        if given and kind != only:
+            raise ExpbenchError(
+                FailureKind.USAGE,
+                option,
+                f"it is about {only}, and {kind} is imported",
+                consequence="Nothing was imported",
+                next_step=f"Leave {option} out",
+            )
+    options = ImportOptions(repositories=repositories, shape_variants=shape_variants)
+    outcome = importer(kind)(directory, out.resolve(), options)
     messages = Console(stderr=True)
-    for problem in errors[:_MOST_SHOWN]:
+    for problem in outcome.errors[:_MOST_SHOWN]:
         messages.print(f"{problem.where}: {problem.message}", soft_wrap=True, highlight=False, markup=False)
-    if len(errors) > _MOST_SHOWN:
-        messages.print(f"... and {len(errors) - _MOST_SHOWN} more")
-    if not dataset.tasks:
+    if len(outcome.errors) > _MOST_SHOWN:
+        messages.print(f"... and {len(outcome.errors) - _MOST_SHOWN} more")
+    if not outcome.tasks:
         raise ExpbenchError(
             FailureKind.NOTHING_TO_RELEASE,
             str(directory),
-            f"none of its records is a task ({len(errors)} error(s))",
+            f"none of its records is a task ({len(outcome.errors)} error(s))",
             consequence="Nothing was written",
             next_step="Look at the messages above, or name the directory of the published data",
         )
-    head = write_imported(dataset, out.resolve())
-    value = {
-        "directory": str(out.resolve()),
-        "papers": len(dataset.papers),
-        "tasks": len(dataset.tasks),
-        "not_found": sum(item.task.truth.not_found is not None for item in dataset.tasks),
-        "with_commit": sum(set(item.task.repository.commit) != {"0"} for item in dataset.tasks),
-        "errors": len(errors),
-    }
     if json_output:
-        print_value(value | {"quirks": head.quirks}, True)
+        problems = [problem.model_dump(mode="json") for problem in outcome.errors]
+        print_value(outcome.value | outcome.details | {"problems": problems}, True)
         return
-    print_value(value, False)
-    for quirk, count in head.quirks.items():
-        messages.print(f"  {count} x {quirk}", highlight=False)
+    print_value(outcome.value, False)
+    for note in outcome.notes:
+        messages.print(note, highlight=False, markup=False)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, print_value
+from flows.commands.shared import Json, escape, print_value, resumable
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
     from evaluation.judges.calibration import Calibration
     from evaluation.judges.regrade import Regraded
-    from evaluation.task import EvaluationTask
-    from pipeline.llm import ModelClient
-    from pipeline.progress import Reporter
+    from flows.engines import ModelOptions
 
 __all__ = ["app"]
 
 app = typer.Typer()
 
+_COST = "Cost of a judging model"
+
 
 @app.command(
     epilog="Examples:\n\n"
     "  expbench judge runs/mini\n\n"
-    "  expbench judge runs/mini --judge model --model gpt-5-mini --panel 3\n\n"
+    "  expbench judge runs/mini --judge model --model gpt-5-mini --panel 3 --budget-usd 2\n\n"
+    "  expbench judge runs/mini --judge model --model gpt-5-mini --replay\n\n"
     "  expbench judge runs/mini --calibrate labels.jsonl --json\n\n"
     "  expbench judge --calibrate labels-with-verdicts.jsonl\n\n"
     'Labels: one JSON object a line, {"episode": "TASK/0", "dimension": "design", "item": "constant:n", '
@@ -43,6 +43,27 @@ def judge(
     ] = "keyless",
     model: Annotated[str | None, typer.Option(help="Name of the judging model; default: EXPBENCH_MODEL.")] = None,
     panel: Annotated[int, typer.Option(min=1, max=15, help="Draws of the model that vote.")] = 1,
+    budget_usd: Annotated[
+        float | None, typer.Option(min=0, help="Money that the judge may cost in this run.", rich_help_panel=_COST)
+    ] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(min=0, help="Calls of the judge in this run.", rich_help_panel=_COST)
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Tokens, input and output.", rich_help_panel=_COST)
+    ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Neither use nor record exchanges.", rich_help_panel=_COST)
+    ] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Ask everything again and record the answers.", rich_help_panel=_COST)
+    ] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Answer from recorded exchanges only.", rich_help_panel=_COST)
+    ] = False,
+    exchanges: Annotated[
+        Path | None, typer.Option(help="Where answers are recorded; default: RUN/judge.", rich_help_panel=_COST)
+    ] = None,
     monitor: Annotated[bool, typer.Option("--monitor/--no-monitor", help="Check integrity again, too.")] = True,
     source: Annotated[
         Path | None, typer.Option(help="Where the tasks are, when they moved since the run.", metavar="SOURCE")
@@ -64,41 +85,50 @@ def judge(
             consequence="Nothing was judged",
             next_step="Name a run, or labels to compare with",
         )
-    from evaluation.harness.run import open_run, read_run
-    from evaluation.judges.regrade import regrade_run
+    from flows.judging import judge_run
     from flows.progress import TerminalReporter
 
-    record = read_run(run)
-    with TerminalReporter() as reporter, open_run(run, resume=True), _client(engine, model, run) as client:
-        tasks = _tasks(source or Path(record.source), run, record.ablation, reporter)
-        result = regrade_run(run, tasks, client=client, panel=panel, monitor=monitor, reporter=reporter)
+    options = _model_options(
+        engine,
+        {"--no-cache": no_cache, "--refresh": refresh, "--replay": replay},
+        name=model,
+        budget_usd=None if budget_usd is None else Decimal(str(budget_usd)),
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        exchanges=exchanges,
+    )
+    with resumable("expbench judge"), TerminalReporter() as reporter:
+        result = judge_run(
+            run, engine=engine, options=options, panel=panel, monitor=monitor, source=source, reporter=reporter
+        )
     _show(result, json_output)
     if not result.graded:
         raise typer.Exit(6)
 
 
-def _tasks(source: Path, run: Path, ablation: str, reporter: Reporter) -> list[EvaluationTask]:
-    from evaluation.ablations import ablate, parse_ablation
-    from evaluation.sources import load_tasks
+def _model_options(engine: str, modes: dict[str, bool], **values: Any) -> ModelOptions:
+    """The options of a judging model; they mean nothing without one.
 
-    tasks, problems = load_tasks(source, scratch=run / "workspaces", reporter=reporter)
-    for problem in problems:
-        reporter.warn(f"{problem.where}: {problem.message}")
-    return [ablate(task, parse_ablation(ablation)).task for task in tasks] if ablation else tasks
+    Raises:
+        ExpbenchError: `USAGE`.
+    """
+    from flows.engines import ModelOptions as _ModelOptions
+    from pipeline.llm import CacheMode
+
+    given = [name for name, wanted in modes.items() if wanted]
+    if len(given) > 1:
+        raise _usage(" and ".join(given), "only one of them can hold at once", f"Choose one of {', '.join(modes)}")
+    if engine != "model":
+        given += [f"--{name.replace('_', '-')}" for name, value in values.items() if value is not None]
+        if given:
+            raise _usage(", ".join(given).replace("--name", "--model"), "means something with a judging model only",
+                         "Add --judge model")  # fmt: skip
+    mode = {"--no-cache": CacheMode.OFF, "--refresh": CacheMode.REFRESH, "--replay": CacheMode.REPLAY}
+    return _ModelOptions(cache=mode[given[0]] if given else CacheMode.USE, **values)
 
 
-@contextmanager
-def _client(engine: str, model: str | None, run: Path) -> Iterator[ModelClient | None]:
-    """The judging model, its exchanges and costs recorded in the run; None for the keyless judge."""
-    if engine == "keyless":
-        yield None
-        return
-    from pipeline.llm import CacheMode, CallLedger, ExchangeStore, ModelClient, model_config_from_environment
-
-    config = model_config_from_environment(model)
-    store = ExchangeStore(run / "judge" / "exchanges", CacheMode.USE)
-    with ModelClient(config, store=store, ledger=CallLedger(run / "judge" / "calls.jsonl")) as client:
-        yield client
+def _usage(what: str, cause: str, step: str) -> ExpbenchError:
+    return ExpbenchError(FailureKind.USAGE, what, cause, consequence="Nothing was judged", next_step=step)
 
 
 def _show(result: Regraded, json_output: bool) -> None:

@@ -1,8 +1,7 @@
-"""Commands on a workspace: status, show, release."""
+"""Commands on a workspace: status, show."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -50,32 +49,3 @@ def show(
         print_value(task_json(found, truth), True)
     else:
         print_task(found, Console(), truth=truth)
-
-
-@app.command(
-    epilog="Examples:\n\n  expbench release work --accept-all --out dataset\n\n"
-    "  python -c \"import datasets; print(datasets.load_dataset('dataset', 'tasks'))\""
-)
-def release(
-    workspace: WorkspaceArgument,
-    out: Annotated[Path | None, typer.Option(help="Directory to write; default: WORKSPACE/release.")] = None,
-    accept_all: Annotated[
-        bool,
-        typer.Option(
-            "--accept-all", help="Approve every release candidate without a person's review; recorded as such."
-        ),
-    ] = False,
-    name: Annotated[str | None, typer.Option(help="Name of the data set; default: the paper's id.")] = None,
-    json_output: Json = False,
-) -> None:
-    """Write the accepted tasks as a data set that Hugging Face `datasets` loads, answers apart."""
-    from flows.release import release as run
-
-    result = run(open_workspace(workspace), out=out, accept_all=accept_all, name=name)
-    if json_output:
-        print_value(result.model_dump(mode="json"), True)
-    else:
-        console = Console()
-        console.print(f"{result.tasks} task(s) released to {result.directory}", soft_wrap=True, highlight=False)
-        for config in result.configs:
-            console.print(f"  datasets.load_dataset({str(result.directory)!r}, {config!r})", soft_wrap=True)

@@ -1,7 +1,6 @@
 """Curate in a process that kills itself (SIGKILL) at the n-th progress event; run by the tests as a child process.
 
-usage: curate_and_die.py PDF REPOSITORY OUT SANDBOX MAX_TASKS EVENT
-EVENT: a number (die at that event), `container` (die as soon as a container of the workspace runs) or `never`.
+Children are forked off a server that has imported everything: importing takes 3 to 5 s, and a test kills 15 of them.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from pathlib import Path
 
 from flows.curate import CurateOptions, curate
@@ -57,8 +57,28 @@ def die_with_a_running_container(owner: str) -> None:
             die()
 
 
-def main() -> None:
-    pdf, repository, out, sandbox, max_tasks, event = sys.argv[1:]
+def start(arguments: list[str], environment: dict[str, str], errors: str) -> None:
+    """What a child does; its messages and a traceback go to the file `errors`.
+
+    Args:
+        arguments: PDF, repository, output, sandbox, number of tasks, and when to die: a number (at that event),
+            `container` (as soon as a container of the workspace runs) or `never`.
+        environment: variables to set.
+        errors: file for messages.
+    """
+    with Path(errors).open("w", encoding="utf-8") as stream:
+        sys.stderr = stream
+        os.environ.update(environment)
+        try:
+            run(*arguments)
+        except BaseException:
+            traceback.print_exc(file=stream)
+            raise
+        finally:
+            sys.stderr = sys.__stderr__
+
+
+def run(pdf: str, repository: str, out: str, sandbox: str, max_tasks: str, event: str) -> None:
     if event == "container":
         owner = Workspace(Path(out)).owner
         threading.Thread(target=die_with_a_running_container, args=(owner,), daemon=True).start()
@@ -72,7 +92,3 @@ def main() -> None:
         resume=True,
     )
     curate(options, DyingReporter(int(event) if event.isdigit() else None))
-
-
-if __name__ == "__main__":
-    main()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import html
-import os
+import multiprocessing
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
@@ -19,25 +20,47 @@ from flows.release import release
 from pipeline.ledger import Ledger
 from pipeline.store import Workspace
 from pipeline.task import Status, Verdict
+from tests.flows import curate_and_die
 
-ROOT = Path(__file__).resolve().parents[2]
-CHILD = ROOT / "tests" / "flows" / "curate_and_die.py"
 MAX_TASKS = 2
 
 pytestmark = pytest.mark.docker
 
 
-def curate_in_child(example: MaterialisedExample, out: Path, event: str) -> subprocess.CompletedProcess[str]:
-    arguments = [str(example.paper), str(example.repository), str(out), "docker", str(MAX_TASKS), event]
-    return subprocess.run(
-        [sys.executable, str(CHILD), *arguments],
-        cwd=ROOT,
-        env=os.environ | {"EXPBENCH_EQUIVALENTS": "1"},  # one look at other scripts is enough here, six take minutes
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+@dataclass(frozen=True)
+class Done:
+    """A child that has ended."""
+
+    returncode: int
+    stderr: str
+
+
+@pytest.fixture(scope="module")
+def children() -> ForkServerContext:
+    """Processes that begin with everything imported."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.flows.curate_and_die", "docker", "extractors.document", "masking.leaks"])
+    return context
+
+
+Child = Callable[[MaterialisedExample, Path, str], Done]
+
+
+@pytest.fixture(scope="module")
+def curate_in_child(children: ForkServerContext, tmp_path_factory: pytest.TempPathFactory) -> Child:
+    def curate(example: MaterialisedExample, out: Path, event: str) -> Done:
+        arguments = [str(example.paper), str(example.repository), str(out), "docker", str(MAX_TASKS), event]
+        errors = tmp_path_factory.mktemp("child") / "errors.txt"
+        environment = {"EXPBENCH_EQUIVALENTS": "1"}  # one look at other scripts is enough here, six take minutes
+        child = children.Process(target=curate_and_die.start, args=(arguments, environment, str(errors)))
+        child.start()
+        child.join(900)
+        if child.exitcode is None:
+            child.kill()
+            pytest.fail("not finished after 900 s")
+        return Done(child.exitcode, errors.read_text(encoding="utf-8"))
+
+    return curate
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +69,9 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> MaterialisedExample:
 
 
 @pytest.fixture(scope="module")
-def reference(example: MaterialisedExample, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def reference(
+    curate_in_child: Child, example: MaterialisedExample, tmp_path_factory: pytest.TempPathFactory
+) -> Workspace:
     out = tmp_path_factory.mktemp("reference") / "work"
     done = curate_in_child(example, out, "never")
     assert done.returncode == 0, done.stderr
@@ -116,7 +141,7 @@ def _in_unit(value: float, observed: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def test_the_same_input_gives_the_same_task_files(
-    example: MaterialisedExample, reference: Workspace, tmp_path: Path
+    curate_in_child: Child, example: MaterialisedExample, reference: Workspace, tmp_path: Path
 ) -> None:
     done = curate_in_child(example, tmp_path / "again", "never")
     assert done.returncode == 0, done.stderr
@@ -124,7 +149,7 @@ def test_the_same_input_gives_the_same_task_files(
 
 
 def test_what_was_approved_and_released_survives_a_resumed_run(
-    example: MaterialisedExample, reference: Workspace, tmp_path: Path
+    curate_in_child: Child, example: MaterialisedExample, reference: Workspace, tmp_path: Path
 ) -> None:
     workspace = Workspace(tmp_path / "work")
     shutil.copytree(reference.root, workspace.root, symlinks=True)
@@ -137,7 +162,7 @@ def test_what_was_approved_and_released_survives_a_resumed_run(
 
 
 def test_killed_again_and_again_it_resumes_to_the_same_tasks(
-    example: MaterialisedExample, reference: Workspace, tmp_path: Path
+    curate_in_child: Child, example: MaterialisedExample, reference: Workspace, tmp_path: Path
 ) -> None:
     """SIGKILL at a growing number of progress events (between and inside stages), each time resumed."""
     workspace = Workspace(tmp_path / "work")
@@ -158,7 +183,7 @@ def test_killed_again_and_again_it_resumes_to_the_same_tasks(
 
 
 def test_killed_while_a_container_runs_it_leaves_none_behind(
-    example: MaterialisedExample, reference: Workspace, tmp_path: Path
+    curate_in_child: Child, example: MaterialisedExample, reference: Workspace, tmp_path: Path
 ) -> None:
     workspace = Workspace(tmp_path / "work")
     done = curate_in_child(example, workspace.root, "container")

@@ -18,12 +18,15 @@ import pytest
 from flows.curate import CurateOptions, curate
 from flows.examples import MaterialisedExample, list_examples, materialise
 from pipeline.progress import SilentReporter
+from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import Status, Task, Verdict
 
 pytestmark = pytest.mark.docker
 
 _SCRIPTS = (".py", ".sh", ".ipynb")
+_TASKS = 2
+"""Of each example; every further one re-executes its scripts twice and proves the same of other numbers."""
 _DISTINCTIVE = 25
 """Characters that a line must have to be recognised as a masked script's own."""
 _MOST_SHARED = 0.5
@@ -51,9 +54,10 @@ def curated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Curated, ...]:
         example = materialise(name, tmp_path_factory.mktemp(f"example-{name}"))
         out = tmp_path_factory.mktemp(f"curated-{name}") / "work"
         options = CurateOptions(
-            pdf=example.paper, repository=str(example.repository), out=out, sandbox="docker", repeats=2
-        )
-        curate(options, SilentReporter())
+            pdf=example.paper, repository=str(example.repository), out=out, sandbox="docker", repeats=2,
+            max_tasks=_TASKS,
+        )  # fmt: skip
+        curate(options, SilentReporter(), Settings(equivalents=1))
         workspace = Workspace(out)
         candidates = tuple(task for task in workspace.tasks() if task.status is Status.MASKED)
         found.append(Curated(example, workspace, candidates))

@@ -95,7 +95,7 @@ def stages(workspace: Workspace, snapshot: Snapshot, engine: ModelEngine | None)
 def test_the_model_checks_the_ranking_and_its_way_is_kept(
     workspace: Workspace, snapshot: Snapshot, opened: Open
 ) -> None:
-    found = stages(workspace, snapshot, opened(Reader()))._found(draft_task(), QUERY, build_index(snapshot))
+    found = stages(workspace, snapshot, opened(Reader())).locate(draft_task(), QUERY, build_index(snapshot))
     assert found.task.status is Status.LOCATED
     assert found.chains[0].entries == ("train.py",)
     assert found.task.truth.sources[0].reasons[0].startswith("model: ")
@@ -111,7 +111,7 @@ def test_a_model_that_cannot_hold_the_task_leaves_the_deterministic_chain_and_sa
 ) -> None:
     index = build_index(snapshot)
     engine = opened(default=turns.context_too_long(times=None))
-    found = stages(workspace, snapshot, engine)._found(draft_task(), QUERY, index)
+    found = stages(workspace, snapshot, engine).locate(draft_task(), QUERY, index)
     ranking = locate(index, QUERY)
     assert ranking.chain is not None
     assert found.chains[0] == ranking.chain
@@ -123,7 +123,7 @@ def test_a_model_that_cannot_hold_the_task_leaves_the_deterministic_chain_and_sa
 def test_a_used_up_account_ends_the_run(workspace: Workspace, snapshot: Snapshot, opened: Open) -> None:
     engine = opened(default=turns.quota_exceeded(times=None))
     with pytest.raises(ExpbenchError) as caught:
-        stages(workspace, snapshot, engine)._found(draft_task(), QUERY, build_index(snapshot))
+        stages(workspace, snapshot, engine).locate(draft_task(), QUERY, build_index(snapshot))
     assert caught.value.kind is FailureKind.QUOTA
 
 

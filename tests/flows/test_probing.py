@@ -53,3 +53,18 @@ def test_a_pattern_without_tasks_is_refused(source: Path, no_ambient_model: None
     result = CliRunner().invoke(app, ["probe", str(source), "--tasks", "x*", "--model", "m"])
     assert isinstance(result.exception, ExpbenchError)
     assert result.exception.kind is FailureKind.USAGE
+
+
+def test_a_budget_stops_before_it_is_exceeded(
+    source: Path, protocol_server: Serve, no_ambient_model: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answer = structured({"remembered": False, "conclusion": "I do not remember it.", "numbers": []})
+    server = protocol_server(answer, answer)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    arguments = ["probe", str(source), "--model", "scripted", "--record", str(tmp_path / "record"), "--max-calls", "1"]
+    for _ in range(2):  # the second time the first answer comes from the record, and its call counts
+        result = CliRunner().invoke(app, arguments)
+        assert isinstance(result.exception, ExpbenchError)
+        assert result.exception.kind is FailureKind.BUDGET_EXCEEDED
+    assert len(server.requests) == 1

@@ -1,0 +1,162 @@
+import json
+import os
+
+import pytest
+from typer.testing import CliRunner
+
+from flows.cli import app
+from pipeline.errors import ExpbenchError, FailureKind
+from tests.pipeline.locator.repositories import PROJECT, make
+
+TASK = {
+    "question": "Does logistic regression reach a higher accuracy on the spirals data set than on moons?",
+    "method": "Train the logistic regression on spirals with a learning rate of 0.1 over five seeds.",
+    "expected_outcome": "The accuracy on spirals is higher.",
+}
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    make(tmp_path / "repositories" / "1", PROJECT)
+    (tmp_path / "task.json").write_text(json.dumps(TASK))
+    monkeypatch.setenv("EXPBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, ["locate", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_one_task_gives_ranking_chain_requirements_and_settings(world):
+    found = json.loads(run("repositories/1", "--task", "task.json", "--json").stdout)
+    assert found["ranked"][0] == "train.py"
+    assert "train.py" in found["chain"]
+    assert found["not_found"] is None
+    assert 0 < found["confidence"] <= 1
+    spans = [span for step in found["requirements"] for span in step["spans"]]
+    assert {"file", "path", "start", "end"} <= spans[0].keys()
+    assert any(span["file"] == "train.py" for span in spans)
+    assert {"name", "value", "source"} <= found["hyperparameters"][0].keys()
+    assert found["engine"] == "keyless"
+    assert not (world / "locate.html").exists()
+
+
+def test_explaining_gives_reasons_and_a_page(world):
+    found = json.loads(run("repositories/1", "--task", "task.json", "--explain", "--json").stdout)
+    assert found["ranking"][0]["reasons"]
+    page = (world / found["html"]).read_text()
+    assert "train.py" in page
+    assert TASK["question"] in page
+    table = run("repositories/1", "--task", "task.json", "--explain", "--html", "own.html").stdout
+    assert "train.py" in table
+    assert (world / "own.html").exists()
+
+
+def test_a_yaml_task_with_lists_and_the_published_drift_is_read(world):
+    (world / "task.yaml").write_text("hypothesis: Do spirals reach a higher accuracy?\nmethod:\n  - Train on spirals\n")
+    found = json.loads(run("repositories/1", "--task", "task.yaml", "--json").stdout)
+    assert found["ranked"][0] == "train.py"
+
+
+def test_text_of_others_stays_text_in_the_page(world):
+    (world / "task.json").write_text(json.dumps({**TASK, "question": "spirals <script>alert(1)</script> accuracy?"}))
+    run("repositories/1", "--task", "task.json", "--explain")
+    assert "<script>alert" not in (world / "locate.html").read_text()
+
+
+def test_cases_give_one_prediction_each_in_their_order_and_twice_the_same(world):
+    rows = [{"paper_id": 1, "task_index": number, **TASK} for number in (3, 0)]
+    rows.append({"paper_id": "2", "task_index": 0, **TASK})
+    (world / "cases.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    arguments = ("--cases", "cases.jsonl", "--repositories", "repositories", "--out")
+    counts = json.loads(run(*arguments, "one.jsonl", "--json").stdout)
+    assert (counts["cases"], counts["predictions"], counts["missing"]) == (3, 2, ["2"])
+    found = [json.loads(line) for line in (world / "one.jsonl").read_text().splitlines()]
+    assert [(row["paper_id"], row["task_index"]) for row in found] == [("1", 3), ("1", 0)]
+    assert found[0]["ranked"][0] == "train.py"
+    assert found[0]["chain"]
+    assert found[0]["requirements"]
+    run(*arguments, "two.jsonl")
+    assert (world / "one.jsonl").read_bytes() == (world / "two.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "is no object"),
+        ('{"paper_id": "1", "task_index": 0}', "has no question"),
+        ('{"question": "q", "task_index": 0}', "has no paper_id"),
+        ('{"question": "q", "paper_id": "../x", "task_index": 0}', "cannot name a directory"),
+        ('{"question": "q", "paper_id": "1", "task_index": "0"}', "task_index is no whole number"),
+    ],
+)
+def test_a_bad_case_is_named_by_its_line(world, line, cause):
+    good = json.dumps({"paper_id": "1", "task_index": 7, **TASK})
+    (world / "cases.jsonl").write_text(f"{good}\n{line}\n")
+    with pytest.raises(ExpbenchError) as raised:
+        run("--cases", "cases.jsonl", "--repositories", "repositories", "--out", "out.jsonl")
+    assert raised.value.kind is FailureKind.RECORD_INVALID
+    assert raised.value.object == "cases.jsonl:2"
+    assert cause in raised.value.cause
+    assert not (world / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ((), FailureKind.USAGE),
+        (("repositories/1",), FailureKind.USAGE),
+        (("--cases", "cases.jsonl"), FailureKind.USAGE),
+        (("nowhere", "--task", "task.json"), FailureKind.REPOSITORY_INVALID),
+        (("empty", "--task", "task.json"), FailureKind.REPOSITORY_EMPTY),
+        (("repositories/1", "--task", "missing.json"), FailureKind.RECORD_INVALID),
+        (("repositories/1", "--task", "binary.json"), FailureKind.RECORD_INVALID),
+        (("repositories/1", "--task", "broken.yaml"), FailureKind.RECORD_INVALID),
+    ],
+)
+def test_bad_input_says_what_is_wrong(world, arguments, kind):
+    (world / "empty").mkdir()
+    (world / "binary.json").write_bytes(b"\xff\xfe\x00\x81")
+    (world / "broken.yaml").write_text("question: [unclosed")
+    with pytest.raises(ExpbenchError) as raised:
+        run(*arguments)
+    assert raised.value.kind is kind
+
+
+def test_a_hostile_repository_is_reported_and_never_fatal(world):
+    root = world / "repositories" / "1"
+    make(
+        root,
+        {
+            "old.py": "print 'spirals'\n",
+            "latin.py": b"# caf\xe9 spirals\nprint(1)\n",
+            "binary.py": b"\0\1\2",
+            "generated.py": "x = [" + "1," * 50_000 + "]\n",
+            "one.py": "import two\n",
+            "two.py": "import one\n",
+            "broken.ipynb": "{",
+            "deep.py": "x = " + "(" * 300 + ")" * 300 + "\n",
+        },
+    )
+    (root / "loop").symlink_to(root, target_is_directory=True)
+    (root / "outside.py").symlink_to("/etc/passwd")
+    os.mkfifo(root / "pipe.py")
+    found = json.loads(run("repositories/1", "--task", "task.json", "--json").stdout)
+    assert found["ranked"][0] == "train.py"
+    named = {problem["where"] for problem in found["problems"]}
+    assert {"old.py", "latin.py", "loop", "outside.py", "pipe.py", "broken.ipynb"} <= named
+    assert not {"loop", "outside.py", "pipe.py", "binary.py"} & set(found["ranked"])
+
+
+def test_a_repository_about_something_else_is_not_found_with_what_was_searched(world):
+    question = "Does the Wasserstein barycentre of MRI volumes improve glioma segmentation on BraTS over nnU-Net?"
+    (world / "task.json").write_text(json.dumps({"question": question, "method": "Segment BraTS with nnU-Net."}))
+    found = json.loads(run("repositories/1", "--task", "task.json", "--json").stdout)
+    assert found["chain"] == []
+    assert found["not_found"]["searched"]
+    assert found["ranked"]
