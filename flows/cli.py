@@ -10,7 +10,7 @@ import json
 import signal
 import sys
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import typer
 from rich.console import Console
@@ -47,24 +47,30 @@ app = typer.Typer(
     "7 sandbox or machine, 8 engine or model, 9 budget, 130 interrupted, 1 a defect of expbench.",
 )
 
-for group in (
-    sourcing,
-    curation,
-    checking,
-    workspaces,
-    releasing,
-    importing,
-    exporting,
-    evaluation,
-    judging,
-    locating,
-    orchestration,
-    results,
-    scoring,
-    causal,
-    setup,
-):
-    app.add_typer(group.app)
+_PANELS: Final = {
+    "From papers to tasks": (sourcing, curation, locating, checking, workspaces),
+    "Review, release, exchange": (orchestration, releasing, importing, exporting),
+    "Evaluate agents": (evaluation, judging, results, scoring),
+    "Causal worlds": (causal,),
+    "This machine": (setup,),
+}
+"""How `--help` groups the commands."""
+
+
+def _into_panel(group: typer.Typer, panel: str) -> None:
+    """Put a group's commands under a heading; a group without a name lends its commands to the one above it."""
+    for command in group.registered_commands:
+        command.rich_help_panel = panel
+    for inner in group.registered_groups:
+        inner.rich_help_panel = panel
+        if inner.typer_instance is not None and not inner.name:
+            _into_panel(inner.typer_instance, panel)
+
+
+for panel, groups in _PANELS.items():
+    for group in groups:
+        _into_panel(group.app, panel)
+        app.add_typer(group.app)
 
 
 @app.callback(invoke_without_command=True)
