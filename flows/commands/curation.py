@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 from rich.console import Console
 
+from flows.commands.model_options import (
+    BudgetUsd,
+    Exchanges,
+    MaxCalls,
+    MaxTokens,
+    NoCache,
+    Refresh,
+    Replay,
+    model_options,
+)
 from flows.commands.shared import Json, escape, print_value, resumable, status_text
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
     from flows.curate import CurateOptions, Plan
-    from flows.engines import ModelOptions
 
 __all__ = ["app"]
 
 app = typer.Typer()
-_MODEL: Final = "With --engine model"
+_MODEL: Final = "With a language model"
 """Heading of the options that only the model engine heeds."""
 
 
@@ -65,27 +73,13 @@ def curate(
     model: Annotated[
         str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.", rich_help_panel=_MODEL)
     ] = None,
-    budget_usd: Annotated[
-        float | None, typer.Option(min=0, help="Stop before more dollars are spent.", rich_help_panel=_MODEL)
-    ] = None,
-    max_calls: Annotated[
-        int | None, typer.Option(min=0, help="Stop before more calls are made.", rich_help_panel=_MODEL)
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Stop before more tokens are used.", rich_help_panel=_MODEL)
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither use nor record exchanges.", rich_help_panel=_MODEL)
-    ] = False,
-    refresh: Annotated[
-        bool, typer.Option("--refresh", help="Ask everything again and record the answers.", rich_help_panel=_MODEL)
-    ] = False,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Answer from recorded exchanges only.", rich_help_panel=_MODEL)
-    ] = False,
-    exchanges: Annotated[
-        Path | None, typer.Option(help="Where exchanges are recorded; default: OUT/model.", rich_help_panel=_MODEL)
-    ] = None,
+    budget_usd: BudgetUsd = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    no_cache: NoCache = False,
+    refresh: Refresh = False,
+    replay: Replay = False,
+    exchanges: Exchanges = None,
     json_output: Json = False,
 ) -> None:
     """Turn PAPER.pdf and REPOSITORY into tasks: extract, locate, trace, validate, mask."""
@@ -96,15 +90,11 @@ def curate(
 
     settings = Settings()
     chosen = engine or settings.engine
-    asked = _model_options(
-        chosen,
-        {"--no-cache": no_cache, "--refresh": refresh, "--replay": replay},
-        name=model,
-        budget_usd=None if budget_usd is None else Decimal(str(budget_usd)),
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-        exchanges=exchanges,
-    )
+    asked = model_options(
+        used=chosen == "model", wanted="--engine model", consequence="Nothing was started",
+        modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model, budget_usd=budget_usd,
+        max_calls=max_calls, max_tokens=max_tokens, exchanges=exchanges,
+    )  # fmt: skip
     options = CurateOptions(
         pdf=pdf,
         repository=repository,
@@ -139,29 +129,6 @@ def curate(
         console.print(f"Release   expbench release {outcome.workspace}", soft_wrap=True)
     if outcome.candidates == 0:
         raise typer.Exit(6)
-
-
-def _model_options(engine: str, modes: dict[str, bool], **values: Any) -> ModelOptions:
-    """The options of the model engine.
-
-    Raises:
-        ExpbenchError: `USAGE` when they contradict each other, or the engine.
-    """
-    from flows.engines import ModelOptions as _ModelOptions
-    from pipeline.llm import CacheMode
-
-    given = [name for name, wanted in modes.items() if wanted]
-    if len(given) > 1:
-        raise _usage(" and ".join(given), "only one of them can hold at once", f"Choose one of {', '.join(modes)}")
-    if engine != "model":
-        given += [
-            f"--{name.replace('_', '-')}" for name, value in values.items() if value is not None and name != "name"
-        ]
-        given += ["--model"] if values.get("name") is not None else []
-        if given:
-            raise _usage(", ".join(given), "means something with the model engine only", "Add --engine model")
-    mode = {"--no-cache": CacheMode.OFF, "--refresh": CacheMode.REFRESH, "--replay": CacheMode.REPLAY}
-    return _ModelOptions(cache=mode[given[0]] if given else CacheMode.USE, **values)
 
 
 def _usage(what: str, cause: str, step: str) -> ExpbenchError:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 
+from flows.commands.model_options import (
+    BudgetUsd,
+    Exchanges,
+    MaxCalls,
+    MaxTokens,
+    NoCache,
+    Refresh,
+    Replay,
+    model_options,
+)
 from flows.commands.shared import Json, escape, print_value, resumable
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
     from evaluation.judges.calibration import Calibration
     from evaluation.judges.regrade import Regraded
-    from flows.engines import ModelOptions
 
 __all__ = ["app"]
 
 app = typer.Typer()
-
-_COST = "Cost of a judging model"
 
 
 @app.command(
@@ -43,27 +49,13 @@ def judge(
     ] = "keyless",
     model: Annotated[str | None, typer.Option(help="Name of the judging model; default: EXPBENCH_MODEL.")] = None,
     panel: Annotated[int, typer.Option(min=1, max=15, help="Draws of the model that vote.")] = 1,
-    budget_usd: Annotated[
-        float | None, typer.Option(min=0, help="Money that the judge may cost in this run.", rich_help_panel=_COST)
-    ] = None,
-    max_calls: Annotated[
-        int | None, typer.Option(min=0, help="Calls of the judge in this run.", rich_help_panel=_COST)
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Tokens, input and output.", rich_help_panel=_COST)
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither use nor record exchanges.", rich_help_panel=_COST)
-    ] = False,
-    refresh: Annotated[
-        bool, typer.Option("--refresh", help="Ask everything again and record the answers.", rich_help_panel=_COST)
-    ] = False,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Answer from recorded exchanges only.", rich_help_panel=_COST)
-    ] = False,
-    exchanges: Annotated[
-        Path | None, typer.Option(help="Where answers are recorded; default: RUN/judge.", rich_help_panel=_COST)
-    ] = None,
+    budget_usd: BudgetUsd = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    no_cache: NoCache = False,
+    refresh: Refresh = False,
+    replay: Replay = False,
+    exchanges: Exchanges = None,
     monitor: Annotated[bool, typer.Option("--monitor/--no-monitor", help="Check integrity again, too.")] = True,
     source: Annotated[
         Path | None, typer.Option(help="Where the tasks are, when they moved since the run.", metavar="SOURCE")
@@ -88,15 +80,11 @@ def judge(
     from flows.judging import judge_run
     from flows.progress import TerminalReporter
 
-    options = _model_options(
-        engine,
-        {"--no-cache": no_cache, "--refresh": refresh, "--replay": replay},
-        name=model,
-        budget_usd=None if budget_usd is None else Decimal(str(budget_usd)),
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-        exchanges=exchanges,
-    )
+    options = model_options(
+        used=engine == "model", wanted="--judge model", consequence="Nothing was judged",
+        modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model, budget_usd=budget_usd,
+        max_calls=max_calls, max_tokens=max_tokens, exchanges=exchanges,
+    )  # fmt: skip
     with resumable("expbench judge"), TerminalReporter() as reporter:
         result = judge_run(
             run, engine=engine, options=options, panel=panel, monitor=monitor, source=source, reporter=reporter
@@ -104,27 +92,6 @@ def judge(
     _show(result, json_output)
     if not result.graded:
         raise typer.Exit(6)
-
-
-def _model_options(engine: str, modes: dict[str, bool], **values: Any) -> ModelOptions:
-    """The options of a judging model; they mean nothing without one.
-
-    Raises:
-        ExpbenchError: `USAGE`.
-    """
-    from flows.engines import ModelOptions as _ModelOptions
-    from pipeline.llm import CacheMode
-
-    given = [name for name, wanted in modes.items() if wanted]
-    if len(given) > 1:
-        raise _usage(" and ".join(given), "only one of them can hold at once", f"Choose one of {', '.join(modes)}")
-    if engine != "model":
-        given += [f"--{name.replace('_', '-')}" for name, value in values.items() if value is not None]
-        if given:
-            raise _usage(", ".join(given).replace("--name", "--model"), "means something with a judging model only",
-                         "Add --judge model")  # fmt: skip
-    mode = {"--no-cache": CacheMode.OFF, "--refresh": CacheMode.REFRESH, "--replay": CacheMode.REPLAY}
-    return _ModelOptions(cache=mode[given[0]] if given else CacheMode.USE, **values)
 
 
 def _usage(what: str, cause: str, step: str) -> ExpbenchError:

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from flows.commands import families
+from flows.commands.model_options import BudgetUsd, MaxCalls, MaxTokens
 from flows.commands.shared import Json, print_value
 
 __all__ = ["app", "score"]
@@ -45,9 +46,9 @@ def probe(
     record: Annotated[
         Path | None, typer.Option(help="Keep exchanges and calls here; what was asked before is not paid for again.")
     ] = None,
-    budget_usd: Annotated[float | None, typer.Option(min=0, help="Money that the model may cost.")] = None,
-    max_calls: Annotated[int | None, typer.Option(min=0, help="Calls that may be made.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=0, help="Tokens, input and output.")] = None,
+    budget_usd: BudgetUsd = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
     json_output: Json = False,
 ) -> None:
     """Ask a model for the outcomes of tasks without repository and method (EXP-Bench 4.2): does it know them?"""

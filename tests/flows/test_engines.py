@@ -18,7 +18,7 @@ from rich.console import Console
 
 import flows.doctor as doctor
 from extractors.engine import ModelReading, engine_prompts
-from flows.commands.curation import _model_options
+from flows.commands.model_options import model_options
 from flows.curate import CurateOptions, curate, plan
 from flows.draft_stage import draft
 from flows.engines import ModelOptions, model_config, model_of_workspace, open_model
@@ -102,14 +102,23 @@ def test_without_a_key_nothing_is_started(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert model_config(ModelOptions(name="m"), Workspace(tmp_path)).model == "m"
 
 
+def options(*, used: bool = True, modes: tuple[str, ...] = (), **values: Any) -> ModelOptions:
+    names = ("--no-cache", "--refresh", "--replay")
+    empty = dict.fromkeys(("name", "budget_usd", "max_calls", "max_tokens", "exchanges"))
+    return model_options(
+        used=used, wanted="--engine model", consequence="Nothing was started",
+        modes={name: name in modes for name in names}, **(empty | values),
+    )  # fmt: skip
+
+
 def test_options_that_contradict_each_other_are_a_usage_error() -> None:
-    modes = {"--no-cache": False, "--refresh": True, "--replay": False}
-    assert _model_options("model", modes, name="m").cache is CacheMode.REFRESH
-    assert _model_options("keyless", dict.fromkeys(modes, False), name=None) == ModelOptions()
-    twice = caught_by(_model_options, "model", {**modes, "--replay": True})
+    assert options(modes=("--refresh",), name="m").cache is CacheMode.REFRESH
+    assert options(budget_usd=0.1).budget_usd == Decimal("0.1")
+    assert options(used=False) == ModelOptions()
+    twice = caught_by(options, modes=("--refresh", "--replay"))
     assert (twice.kind, twice.object) == (FailureKind.USAGE, "--refresh and --replay")
-    for values in ({"name": "m"}, {"budget_usd": Decimal(1)}, {"max_calls": 1}, {"exchanges": Path()}):
-        error = caught_by(_model_options, "keyless", dict.fromkeys(modes, False), **values)
+    for values in ({"name": "m"}, {"budget_usd": 1.0}, {"max_calls": 1}, {"exchanges": Path()}):
+        error = caught_by(options, used=False, **values)
         assert (error.exit_code, error.next_step) == (2, "Add --engine model")
 
 

@@ -21,7 +21,7 @@ __all__ = ["no_ambient_model", "protocol_server"]
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--budget-usd", "1"], "--budget-usd: means something with a judging model only"),
+        (["--budget-usd", "1"], "--budget-usd: means something with --judge model only"),
         (["--replay"], "Add --judge model"),
         (["--model", "m"], "--model: means"),
         (["--judge", "model", "--replay", "--refresh"], "only one of them"),
