@@ -56,6 +56,29 @@ def test_explaining_gives_reasons_and_a_page(world):
     assert (world / "own.html").exists()
 
 
+def test_requirements_hold_whole_definitions_of_the_files_of_the_answer_and_name_the_rest(world):
+    found = json.loads(run("repositories/1", "--task", "task.json", "--json").stdout)
+    lines = (world / "repositories" / "1" / "train.py").read_text().splitlines()
+    spans = [span for step in found["requirements"] for span in step["spans"]]
+    held = {line for span in spans if span["file"] == "train.py" for line in range(span["start"], span["end"] + 1)}
+    code = {number for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")}
+    assert code <= held
+    files = {span["file"] for span in spans}
+    assert set(found["chain"]) <= files
+    assert all(span["in_chain"] == (span["file"] in found["chain"]) for span in spans)
+    elsewhere = {span["file"] for step in found["requirements_elsewhere"] for span in step["spans"]}
+    assert not elsewhere & files
+    assert elsewhere | files >= {"lib/data.py", "lib/fit.py"}
+
+
+def test_without_a_chain_there_are_no_requirements(world):
+    other = {"question": "Does the protein folding transformer beat docking on ligands?", "method": "Fold proteins."}
+    (world / "task.json").write_text(json.dumps(other))
+    found = json.loads(run("repositories/1", "--task", "task.json", "--json").stdout)
+    assert found["not_found"] is not None
+    assert found["requirements"] == found["requirements_elsewhere"] == []
+
+
 def test_a_yaml_task_with_lists_and_the_published_drift_is_read(world):
     (world / "task.yaml").write_text("hypothesis: Do spirals reach a higher accuracy?\nmethod:\n  - Train on spirals\n")
     found = json.loads(run("repositories/1", "--task", "task.yaml", "--json").stdout)
