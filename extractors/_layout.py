@@ -98,16 +98,22 @@ def _has_two_columns(lines: Sequence[TextLine], page: PageText, *, least: int) -
 
 
 def page_layout(page: PageText, size: float) -> PageLayout:
-    """Edges of the columns from the body-size lines of a page."""
+    """Edges of the columns from the body-size lines of a page.
+
+    A column without any (references set smaller beside the end of the text) has the edges of what it does hold: taken
+    for one column, such a page mixed footnotes of the left one with lines of the right one.
+    """
     lines = [line for line in page.lines if abs(line.size - size) < 0.8] or page.lines
     if not lines:
         return PageLayout((Column(0, page.width),), 1.2 * size, justified=False)
     groups: list[list[TextLine]] = [lines]
     if page.columns == 2:
         middle = page.width / 2
-        left = [line for line in lines if line.x1 < middle + 6]
-        right = [line for line in lines if line.x0 > middle - 6]
-        groups = [group for group in (left, right) if group] or [lines]
+        halves = [
+            [line for line in lines if line.x1 < middle + 6] or [line for line in page.lines if line.x1 < middle + 6],
+            [line for line in lines if line.x0 > middle - 6] or [line for line in page.lines if line.x0 > middle - 6],
+        ]
+        groups = [group for group in halves if group] or [lines]
     columns = []
     at_edge = total = 0
     for group in groups:

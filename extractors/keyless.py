@@ -26,7 +26,8 @@ __all__ = ["DraftResult", "draft_tasks"]
 
 _STAGE = "draft"
 _SILENT = SilentReporter()
-_ABBREVIATION = re.compile(r"(?P<long>(?:[\w-]+\s){1,6})\((?P<short>[A-Z][A-Za-z0-9]{1,6})s?\)")
+# Words of at most 60 letters: without an end, one "word" of 100,000 letters (a damaged text layer) took a minute.
+_ABBREVIATION = re.compile(r"(?P<long>(?:[\w-]{1,60}\s){1,6})\((?P<short>[A-Z][A-Za-z0-9]{1,6})s?\)")
 
 
 class DraftResult(Record):

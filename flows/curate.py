@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from extractors.document import read_document
+from extractors.isolated import read_isolated
 from extractors.pdf import open_pdf
 from flows.draft_stage import describe_model, draft
 from flows.engines import ModelEngine, ModelOptions, model_config, open_model, parameters_of, with_prompts
@@ -279,7 +279,7 @@ def _extract(options: CurateOptions, workspace: Workspace, info: WorkspaceInfo, 
     if document is None:
         with workspace.ledger.timed("extract"):
             write_bytes(directory / "paper.pdf", options.pdf.read_bytes())
-            document = read_document(directory / "paper.pdf", reporter=Details(reporter, "extract"))
+            document = read_isolated(directory / "paper.pdf", reporter=Details(reporter, "extract"))
             workspace.write_json(directory / "document.json", document)
             workspace.finish("extract", key, document)
     ocr = sum(page.ocr is not None for page in document.pages)

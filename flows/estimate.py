@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extractors.document import read_document
+from extractors.isolated import read_isolated
 from pipeline.llm.config import ModelConfig, model_config_from_environment
 from pipeline.llm.counting import typical_text_tokens
 from pipeline.llm.forecast import Forecast, PlannedCalls, forecast
@@ -85,7 +85,7 @@ def estimate(
     tasks = tasks_per_paper or _TASKS_PER_PAPER
     sizes, planned = [], []
     for pdf in pdfs:
-        document = read_document(pdf, reporter=Details(reporter, "extract"))
+        document = read_isolated(pdf, reporter=Details(reporter, "extract"))
         sizes.append(measure(pdf, document))
         planned += planned_calls(sizes[-1], tasks)
     measured: list[CallRecord] = [record for path in ledgers for record in CallLedger(path).records()]

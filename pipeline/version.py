@@ -9,10 +9,10 @@ from typing import Final
 __all__ = ["STAGE_VERSIONS", "version"]
 
 STAGE_VERSIONS: Final[dict[str, str]] = {
-    "extract": "1",
-    "draft": "2",
-    "locate": "1",
-    "trace": "1",
+    "extract": "2",
+    "draft": "3",
+    "locate": "2",
+    "trace": "2",
     "validate": "2",
     "mask": "2",
 }

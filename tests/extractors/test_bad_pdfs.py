@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from extractors.isolated import ReadingLimits, read_isolated
+from extractors.isolated import ReadingLimits, _Lines, read_isolated
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import SilentReporter
 from tests.extractors.bad_pdfs import BAD_PDFS, HIDDEN
@@ -80,9 +83,16 @@ class _Counting(SilentReporter):
         self.steps += 1
 
 
-def test_the_isolated_reader_gives_the_same_document_and_tells_progress(tmp_path: Path) -> None:
+def test_the_isolated_reader_gives_the_same_document_and_tells_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the current directory, a paper's repository say, has a module of the name of one of ours."""
     from extractors.document import read_document
 
+    (tmp_path / "repository").mkdir()
+    for name in ("resource.py", "extractors.py"):
+        (tmp_path / "repository" / name).write_text("raise SystemExit('run')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "repository")
     pdf = small_paper(tmp_path / "paper.pdf")
     reporter = _Counting()
     assert read_isolated(pdf, reporter=reporter, ocr="off") == read_document(pdf, ocr="off")
@@ -99,3 +109,68 @@ def test_a_parser_without_end_is_ended_and_errors_arrive_whole(tmp_path: Path) -
     with pytest.raises(ExpbenchError, match="password") as refused:
         read_isolated(locked, ocr="off")
     assert refused.value.kind is FailureKind.PAPER_ENCRYPTED
+
+
+def test_lines_are_told_as_they_arrive_and_not_one_at_a_time() -> None:
+    """A bug it records: the remark that OCR begins was held back until the next line, and OCR was ended as silence."""
+    reading, writing = os.pipe()
+    try:
+        lines = _Lines(reading)
+        os.write(writing, b"step\nnote\nha")
+        assert list(lines.read()) == ["step", "note"]
+        os.write(writing, b"lf\n")
+        assert list(lines.read()) == ["half"]
+    finally:
+        os.close(writing)
+    assert list(lines.read()) == [None]
+    os.close(reading)
+
+
+_ASKING = """
+import signal
+import sys
+from pathlib import Path
+from extractors.isolated import read_isolated
+from pipeline.progress import SilentReporter
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+
+class Started(SilentReporter):
+    def start(self, stage, total=None):
+        print("reading", flush=True)
+
+read_isolated(Path(sys.argv[1]), reporter=Started(), ocr="off")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc and waits for a process that is not a child")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_the_reading_child_ends_with_the_process_that_asked(tmp_path: Path, how: signal.Signals) -> None:
+    slow = tmp_path / "slow.pdf"
+    BAD_PDFS[_SLOW](slow)
+    asking = subprocess.Popen(
+        [sys.executable, "-c", _ASKING, str(slow)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    with asking:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == "reading\n"
+        (child,) = _children(asking.pid)
+        watched = os.pidfd_open(child)
+        try:
+            asking.send_signal(how)
+            asking.wait(60)
+            assert select.select([watched], [], [], 60)[0], "the child reads on"
+        finally:
+            os.close(watched)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text("utf-8", errors="replace").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since
+        if int(fields[1]) == parent:
+            found.append(int(path.parent.name))
+    return found

@@ -152,6 +152,34 @@ def test_two_columns_keep_their_order_and_paragraphs_cross_them(tmp_path: Path) 
     assert len(document.passages[0].boxes) == 2
 
 
+def test_a_footnote_beside_references_in_smaller_print_takes_none_of_their_lines(tmp_path: Path) -> None:
+    """Seen: no line of the right column had the size of the text, so the page was read as one column."""
+    paper = PaperBuilder()
+    words = "beta gamma delta epsilon zeta eta theta and so on"
+    paper.y = 90
+    for index in range(30):
+        paper.text(f"Left {index} {words}", x=54)
+    paper.text("References", x=54, font="tibo", size=12)
+    for index in range(8):
+        paper.text(f"[{index + 1}] A. Author. On the {words}. 2019.", x=54, size=9)
+    paper.text("*", x=54, size=6, y=730)
+    paper.text("The contest has a page of its own, see there.", x=58, size=8, y=732)
+    paper.text("Thanks to all of those who asked.", x=58, size=8, y=742)
+    paper.y = 90
+    for index in range(60):
+        start = "" if index % 2 else f"[{index // 2 + 9}] A. Author. "
+        paper.text(f"{start}Right {index} gamma delta epsilon zeta eta theta", x=320, size=9)
+    document = read_document(paper.save(tmp_path / "page.pdf"), ocr="off")
+    assert document.pages[0].columns == 2
+    notes = [passage.text for passage in document.passages if passage.kind is PassageKind.FOOTNOTE]
+    assert not any("Right" in note for note in notes), notes
+    assert any("Thanks to all" in note for note in notes)
+    text = everything(document)
+    assert [text.index(f"Right {index} ") for index in range(60)] == sorted(
+        text.index(f"Right {index} ") for index in range(60)
+    )
+
+
 def test_running_heads_page_numbers_and_line_numbers_are_left_out(tmp_path: Path) -> None:
     paper = PaperBuilder()
     for page in range(4):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from extractors.document import read_document
+from extractors.isolated import read_isolated
 from extractors.pdf import open_pdf, render_crop, render_page
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.paper import Document, Table
@@ -53,11 +53,11 @@ class PaperReader:
         """The structured reading.
 
         Raises:
-            ExpbenchError: the file cannot be read (see `extractors.document.read_document`).
+            ExpbenchError: the file cannot be read (see `extractors.isolated.read_isolated`).
         """
         with self._lock:
             if self._document is None:
-                self._document = read_document(self.pdf, reporter=self._reporter)
+                self._document = read_isolated(self.pdf, reporter=self._reporter)
             return self._document
 
     def text(self, pages: str = "") -> str:

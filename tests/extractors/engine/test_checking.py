@@ -79,7 +79,7 @@ def check(said: SaidTask, of: Paper = PAPER) -> tuple[CheckedTask, list[Problem]
     return Checker(of, frozenset(), "Results (page 1)", problems).task(said, "Results"), problems
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TASKS)
 def test_everything_that_is_kept_stands_in_the_paper(said: SaidTask) -> None:
     task, problems = check(said)
