@@ -52,6 +52,6 @@ marker="${marker:-docker or not docker}" # all: the default leaves out what is s
 say "pytest -m '$marker' -n 2 $*"
 status=0
 # two at a time: many tests wait for containers; tests/conftest.py says what stays together
-"$VENV/bin/pytest" -m "$marker" -n 2 --dist loadfile --no-loadscope-reorder "$@" || status=$?
+"$VENV/bin/pytest" -m "$marker" -n 2 --dist loadfile --no-loadscope-reorder --durations=25 "$@" || status=$?
 [ "${#failed[@]}" -eq 0 ] || exit 1
 exit "$status"
