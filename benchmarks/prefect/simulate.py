@@ -23,15 +23,16 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.prefect.run import memory_mb
-from flows.orchestration.machine import Up, down, up
-from flows.orchestration.names import POOL
-from pipeline.progress import SilentReporter
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.objects import FlowRun
 from prefect.deployments.runner import RunnerDeployment
 from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from benchmarks.prefect.run import memory_mb
+from flows.orchestration.machine import Up, down, up
+from flows.orchestration.names import POOL
+from pipeline.progress import SilentReporter
 
 PORT = 4398
 ROOT = Path(__file__).resolve().parents[2]
