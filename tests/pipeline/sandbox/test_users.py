@@ -144,8 +144,8 @@ def test_bomb_without_the_gate_is_held_by_the_kernel(ungated: ProcessSandbox, tm
         result = run(ungated, tmp_path, f"import os\nf = os.open('alive', {flags})\n{bomb}")
     assert result.failure is FailureKind.RUN_PROCESS_LIMIT, result.message
     assert seen.most <= 48
-    # who was refused ends and makes room for another: as many as there ever were can be a few more
-    assert sum(produced.size for produced in result.produced) < 2 * 48
+    # who was refused ends and makes room for another: on a busy machine more of them one after another, never at once
+    assert sum(produced.size for produced in result.produced) < 40 * 48
     assert any("process limit was polled" in problem.message for problem in result.problems)
 
 

@@ -195,7 +195,8 @@ def as_table(rows: list[tuple[float, float]]) -> CsvTable:
 
 
 @settings(max_examples=40, deadline=None)
-@given(tables, st.floats(0, 0.5), st.randoms(use_true_random=False))
+# a tolerance near the distance of two floats is lost in rounding
+@given(tables, st.just(0.0) | st.floats(1e-6, 0.5), st.randoms(use_true_random=False))
 def test_a_table_within_its_tolerance_scores_one_in_any_order(
     rows: list[tuple[float, float]], relative: float, random: object
 ) -> None:
