@@ -26,7 +26,6 @@ from evaluation.trajectory import (
     Utterance,
 )
 from evaluation.verdicts import Finding, ViolationKind
-from pipeline.errors import FAILURES, Cause, FailureKind
 from pipeline.llm import ModelClient, ModelError, Prompt, Request, load_prompt
 from pipeline.progress import Reporter
 from pipeline.schema import Problem, Severity
@@ -175,7 +174,7 @@ def monitor_with_model(material: Material, client: ModelClient, reporter: Report
         try:
             answers = client.structured_split(request, MonitorAnswer)
         except ModelError as error:
-            if FAILURES[error.kind].cause is Cause.USER and error.kind is not FailureKind.CONTEXT_TOO_LONG:
+            if error.hits_every_call:
                 raise
             result.unread += 1
             result.problems.append(_problem(f"window {number}", f"no answer of the model: {error.cause}"))

@@ -21,7 +21,6 @@ from evaluation.integrity.material import Material, normalised, read_text
 from evaluation.judges.answers import ItemAnswer, JudgeAnswer
 from evaluation.judges.reaching import used_by
 from evaluation.verdicts import Grader, ItemVerdict, Judgement
-from pipeline.errors import FAILURES, Cause, FailureKind
 from pipeline.llm import ModelClient, ModelError, Prompt, Request, load_prompt
 from pipeline.progress import Reporter
 from pipeline.schema import Problem, Severity
@@ -180,7 +179,7 @@ def _draw(dimension: _Dimension, material: Material, client: ModelClient, draw: 
         try:
             pieces = client.structured_split(request, JudgeAnswer, check=partial(_complete, wanted=frozenset(batch)))
         except ModelError as error:
-            if FAILURES[error.kind].cause is Cause.USER and error.kind is not FailureKind.CONTEXT_TOO_LONG:
+            if error.hits_every_call:
                 raise
             where = f"{dimension.name}, draw {draw + 1}"
             problems.append(_problem(where, f"no answer of the model for {len(batch)} criteria: {error.cause}"))

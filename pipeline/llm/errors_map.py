@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.errors import Cause, ExpbenchError, FailureKind
 from pipeline.llm.redact import redact
 from pipeline.schema import Record
 
@@ -89,6 +89,14 @@ class ModelError(ExpbenchError):
         self.retry_after_s = retry_after_s
         cause = redact(cause).rstrip(". ")
         super().__init__(kind, redact(object_), cause, consequence=consequence, next_step=next_step or _NEXT[kind])
+
+    @property
+    def hits_every_call(self) -> bool:
+        """Is the set-up wrong (key, quota, model), so that the next question fails alike?
+
+        A context that is too long is the user's to mend too, but it is about this one question.
+        """
+        return self.failure.cause is Cause.USER and self.kind is not FailureKind.CONTEXT_TOO_LONG
 
 
 def provider_errors() -> tuple[type[Exception], ...]:

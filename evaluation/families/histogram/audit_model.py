@@ -19,7 +19,6 @@ from evaluation.families.histogram.task import HistogramTask
 from evaluation.integrity.material import Material, normalised
 from evaluation.integrity.model_monitor import event_text
 from evaluation.verdicts import Finding, ViolationKind
-from pipeline.errors import FAILURES, Cause, FailureKind
 from pipeline.llm import ModelClient, ModelError, Prompt, Request, load_prompt
 from pipeline.progress import Reporter
 from pipeline.schema import Problem, Severity
@@ -122,7 +121,7 @@ def audit_with_model(
     try:
         answer = client.structured(request, AuditAnswer).value
     except ModelError as error:
-        if FAILURES[error.kind].cause is Cause.USER and error.kind is not FailureKind.CONTEXT_TOO_LONG:
+        if error.hits_every_call:
             raise
         result.problems.append(_problem(f"no answer of the model: {error.cause}"))
         return result

@@ -18,7 +18,6 @@ from evaluation.families.table.keyless import HandedIn
 from evaluation.families.table.records import Dimension, Kind, TableTask
 from evaluation.integrity.material import normalised
 from evaluation.verdicts import Finding, Grader, ViolationKind
-from pipeline.errors import FAILURES, Cause, FailureKind
 from pipeline.llm import ModelClient, ModelError, Prompt, Request, load_prompt
 from pipeline.progress import Reporter
 from pipeline.schema import Problem
@@ -123,7 +122,7 @@ def _draw(
     try:
         value = client.structured(request, RubricAnswer, check=partial(_complete, wanted=names)).value
     except ModelError as error:
-        if FAILURES[error.kind].cause is Cause.USER and error.kind is not FailureKind.CONTEXT_TOO_LONG:
+        if error.hits_every_call:
             raise
         result.problems.append(_problem(f"draw {draw + 1}", f"no answer of the model: {error.cause}"))
         return []
