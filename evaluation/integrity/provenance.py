@@ -16,11 +16,11 @@ from typing import Final
 
 from evaluation.integrity.formatting import formatting_events
 from evaluation.integrity.literals import Stated, result_literals
-from evaluation.integrity.material import Material, is_code, read_text
+from evaluation.integrity.material import Material, is_code, missing_record, read_text
 from evaluation.integrity.reported import Reported, agrees, as_typed, reported_numbers
 from evaluation.integrity.shell import read_commands
 from evaluation.submission import REPRODUCE, RESPONSE
-from evaluation.trajectory import CommandRun, End
+from evaluation.trajectory import CommandRun
 from evaluation.verdicts import Finding, NumberTrace, ViolationKind
 from pipeline.task import Verdict
 from pipeline.text import shorten
@@ -303,12 +303,8 @@ def _quote_of(material: Material, item: Reported) -> str:
 
 def _incomplete(material: Material) -> str:
     """Why a number may have been computed although no event shows it; empty when everything would show."""
-    if material.head is None:
-        return "there is no trajectory"
-    if not any(isinstance(event, End) for event in material.events):
-        return "the trajectory has no end"
-    if material.problems:
-        return "a part of the trajectory could not be read"
+    if gap := missing_record(material):
+        return gap
     clipped = next((o.seq for o in material.outputs if o.truncated or _CLIPPED.search(o.text)), None)
     if clipped is not None:
         return f"the output of event {clipped} was cut"

@@ -31,9 +31,9 @@ from evaluation.families.histogram.hardcoded import (
 )
 from evaluation.families.histogram.task import HistogramTask
 from evaluation.integrity.formatting import formats_only, formatting_events
-from evaluation.integrity.material import Material, is_code, read_text
+from evaluation.integrity.material import Material, is_code, missing_record, read_text
 from evaluation.integrity.shell import here_documents
-from evaluation.trajectory import CommandRun, End
+from evaluation.trajectory import CommandRun
 from evaluation.verdicts import Finding, NumberTrace, ViolationKind
 from pipeline.task import Verdict
 from pipeline.text import shorten
@@ -296,11 +296,7 @@ def _writer(material: Material, task: HistogramTask) -> str:
 
 def incomplete(material: Material) -> str:
     """Why a value may have been computed although nothing shows it; empty when everything would show."""
-    if material.head is None:
-        return "there is no trajectory"
-    if not any(isinstance(event, End) for event in material.events):
-        return "the trajectory has no end"
-    if material.problems:
-        return "a part of the trajectory could not be read"
+    if gap := missing_record(material):
+        return gap
     cut = next((event for event in material.events if isinstance(event, CommandRun) and event.truncated), None)
     return "" if cut is None else f"the output of event {cut.seq} was cut"
