@@ -50,6 +50,7 @@ class Frame:
 
 
 def rows_of(page: PageText) -> list[Row]:
+    """The lines of a page, each with its words gathered into chunks as wide gaps part them."""
     rows = cluster_rows(page.words())
     for row in rows:
         row.chunks = split_chunks(row.words, row.baseline, gap=1.2)
@@ -106,6 +107,7 @@ def _gap(caption: FoundCaption, frame: Frame, *, below: bool) -> float | None:
 
 
 def nearest_frame(caption: FoundCaption, frames: Sequence[Frame], *, below: bool) -> Frame | None:
+    """The frame next to a caption, below it or above it; None where none is within reach."""
     gaps = [
         (gap, index) for index, frame in enumerate(frames) if (gap := _gap(caption, frame, below=below)) is not None
     ]

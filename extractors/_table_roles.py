@@ -54,6 +54,7 @@ class Refusal(NamedTuple):
 
 
 def headers_of(layout: Layout) -> list[str]:
+    """The header texts above a table's values, each once, in their order."""
     return list(dict.fromkeys(text for value in layout.values for _, text in value.heads))
 
 
@@ -343,6 +344,7 @@ def _aliases(headers: Sequence[str], near: str, text: str) -> dict[str, str]:
 
 
 def label_words(text: str) -> str:
+    """A label as its words alone, in lower case, for comparing."""
     return re.sub(r"\W+", " ", text).strip().lower()
 
 

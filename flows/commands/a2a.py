@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.commands.shared import Json, print_value, resumable
+from flows.commands.shared import Json, agent_options_of, print_value, resumable
 
 if TYPE_CHECKING:
     from evaluation.a2a.messages import GreenRequest
@@ -175,10 +175,9 @@ def _request(url: str, tasks: tuple[str, ...], repeats: int) -> GreenRequest:
 
 def _white(agent: str, options: list[str] | None, model: str | None) -> WhiteOptions:
     from flows.a2a import WhiteOptions as Options
-    from flows.commands.evaluation import _agent_options
     from pipeline.llm import ModelSettings
 
-    return Options(agent=agent, agent_options=_agent_options(options or []), model=model or ModelSettings().name)
+    return Options(agent=agent, agent_options=agent_options_of(options or []), model=model or ModelSettings().name)
 
 
 def _ceilings(wall_minutes: float, memory_mb: int) -> EpisodeLimits:

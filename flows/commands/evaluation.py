@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, print_value, resumable
-from pipeline.errors import ExpbenchError, FailureKind
+from flows.commands.shared import Json, agent_options_of, escape, print_value, resumable
 
 if TYPE_CHECKING:
     from evaluation.scores import EpisodeScores
@@ -119,7 +118,7 @@ def evaluate(
     options = EvaluateOptions(
         source=source,
         agent=agent,
-        agent_options=_agent_options(agent_option or []),
+        agent_options=agent_options_of(agent_option or []),
         model=model or ModelSettings().name,
         tasks=tuple(tasks or ()),
         repeats=repeats,
@@ -236,22 +235,6 @@ def episodes(
         if scores is None:
             last = state.finished[-1].value if state and state.finished else "not begun"
             console.print(f"[dim]{escape(task)}/{repeat}: {last}[/dim]")
-
-
-def _agent_options(given: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals or not name.strip():
-            raise ExpbenchError(
-                FailureKind.USAGE,
-                f"--agent-option {item}",
-                "is not NAME=VALUE",
-                consequence="No episode was run",
-                next_step="Say for example `--agent-option cmd='python solve.py'`",
-            )
-        found[name.strip()] = value
-    return found
 
 
 def _print_rows(console: Console, rows: list[EpisodeScores] | tuple[EpisodeScores, ...]) -> None:

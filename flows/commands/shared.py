@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Json",
     "WorkspaceArgument",
+    "agent_options_of",
     "escape",
     "open_workspace",
     "print_value",
@@ -54,6 +55,27 @@ def resumable(command: str) -> Iterator[None]:
             consequence="Containers were removed; what was finished is kept",
             next_step="Run the same command with --resume to go on",
         ) from interrupt
+
+
+def agent_options_of(given: list[str]) -> dict[str, str]:
+    """Values of `--agent-option NAME=VALUE`.
+
+    Raises:
+        ExpbenchError: `USAGE`.
+    """
+    found: dict[str, str] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise ExpbenchError(
+                FailureKind.USAGE,
+                f"--agent-option {item}",
+                "is not NAME=VALUE",
+                consequence="No episode was run",
+                next_step="Say for example `--agent-option cmd='python solve.py'`",
+            )
+        found[name.strip()] = value
+    return found
 
 
 def open_workspace(path: Path) -> Workspace:
