@@ -20,7 +20,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 # fold `\x85` into a blank (found by the round-trip property test).
 _NEEDS_ESCAPES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 
-__all__ = ["dump_yaml", "load_yaml", "parse_yaml"]
+__all__ = ["dump_yaml", "load_yaml", "parse_yaml", "plain_yaml"]
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -50,6 +50,29 @@ def dump_yaml(value: BaseModel) -> str:
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
+# The two scanners of PyYAML read four things differently: a tab beside a plain scalar, a byte order mark inside of a
+# text, odd tags (an exclamation mark where a token begins), and directives (found by drawing 20,000 texts). Texts with
+# none of them are loaded by libyaml, where it was compiled in: 0.04 s instead of 0.28 s for 160 kB of task files.
+_SCANNERS_DIFFER = re.compile(r"[\t\ufeff]|(?<![\w.)])!|^%|[|>][-+\d]*#", re.MULTILINE)
+_FAST_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+
+def plain_yaml(text: str) -> Any:
+    """Texts, lists and mappings of a YAML document: no scalar becomes a number, a date or a boolean.
+
+    What PyYAML's own `BaseLoader` gives, for every text; libyaml does the work where it gives the same.
+
+    Raises:
+        yaml.YAMLError: it is no YAML.
+    """
+    if not _SCANNERS_DIFFER.search(text):
+        try:
+            return yaml.load(text, Loader=_FAST_LOADER)  # noqa: S506 - builds texts, lists and mappings only
+        except yaml.YAMLError:
+            pass  # the other scanner has the last word on what is no YAML, and words its reasons
+    return yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - builds texts, lists and mappings only
+
+
 def parse_yaml(text: str, model: type[ModelT], where: str) -> ModelT:
     """Read a model from YAML text.
 
@@ -57,8 +80,7 @@ def parse_yaml(text: str, model: type[ModelT], where: str) -> ModelT:
         ExpbenchError: `RECORD_INVALID`, naming `where` and the first fields that do not fit.
     """
     try:
-        data = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - builds text, lists and mappings only
-        return model.model_validate(data)
+        return model.model_validate(plain_yaml(text))
     except (yaml.YAMLError, ValidationError) as error:
         raise ExpbenchError(
             FailureKind.RECORD_INVALID,

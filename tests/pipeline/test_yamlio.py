@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Record
-from pipeline.yamlio import dump_yaml, parse_yaml
+from pipeline.yamlio import dump_yaml, parse_yaml, plain_yaml
 
 
 class Sample(Record):
@@ -67,3 +71,71 @@ def test_broken_yaml_is_an_error_of_the_record() -> None:
     with pytest.raises(ExpbenchError) as caught:
         parse_yaml("text: [x", Sample, "f")
     assert caught.value.exit_code == 5
+
+
+def loaded(text: str, load: Callable[[str], object]) -> object:
+    try:
+        return load(text)
+    except yaml.YAMLError as error:
+        return str(error)
+
+
+# what a document may be made of: whole pieces, so that many of the texts are YAML, and characters, so that many are not
+PIECES = [
+    "a: b\n",
+    "- x\n",
+    "  ",
+    "? k\n",
+    ": v\n",
+    ">-\n",
+    "&a ",
+    "*a",
+    "<<: ",
+    "---\n",
+    "...\n",
+    "\n",
+    "'",
+    '"',
+    "#c\n",
+    "!!str ",
+    "!",
+    "%",
+    "[",
+    "]",
+    "{",
+    "}",
+    ", ",
+    "key: ",
+    "\\n",
+    "\t",
+    "\ufeff",
+    "\x85",
+    "é",
+    "1.0",
+]
+pieces = st.lists(
+    st.sampled_from([*PIECES, "|\n"]),
+    max_size=12,
+).map("".join)
+
+
+@settings(max_examples=400)
+@given(pieces | printable)
+@example(">#").via("libyaml takes the comment, PyYAML does not")
+@example("!*!").via("libyaml takes the tag")
+@example("3\t").via("libyaml takes the tab")
+@example("\x85\ufeffb").via("libyaml drops the mark")
+def test_every_text_is_read_as_the_slower_loader_reads_it(text: str) -> None:
+    slow = loaded(text, lambda given: yaml.load(given, Loader=yaml.BaseLoader))
+    assert loaded(text, plain_yaml) == slow
+
+
+def test_stored_files_are_read_as_the_slower_loader_reads_them() -> None:
+    root = Path(__file__).parents[2]
+    files = [path for place in ("datasets", "docs", "extractors", "prefect.yaml", "mkdocs.yml")
+             for path in sorted([root / place] if (root / place).is_file() else (root / place).rglob("*.y*ml"))]  # fmt: skip
+    assert len(files) > 5
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        slow = loaded(text, lambda given: yaml.load(given, Loader=yaml.BaseLoader))
+        assert loaded(text, plain_yaml) == slow, path
