@@ -224,4 +224,5 @@ class TaskStages:
             "repeats": str(self.repeats),
             "rounds": f"{self.settings.refinement_rounds}+{self.settings.equivalents}",
             "limits": digest_of(self.settings.limits.model_dump(mode="json")),
+            "scale": self.settings.scale,
         }

@@ -12,6 +12,7 @@ from flows.chains import Located, Traces, with_chain
 from flows.engines import ModelEngine, fails_here, prompts_digest, with_prompts
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.execution_plan import Scale
 from pipeline.files import remove_tree
 from pipeline.llm import ModelError, load_prompt
 from pipeline.locator import Chain
@@ -216,7 +217,7 @@ class ValidateStage:
         for number, chain in enumerate(others, 1):
             if set(chain.entries) <= masked:
                 continue
-            report = self._attempt(task, chain, f"equivalent-{number}", {}, number, repeats=1)
+            report = self._attempt(task, chain, f"equivalent-{number}", {}, number, repeats=1, scale="full")
             if report.verdict is not Verdict.PASS:
                 if any(run.failure for run in report.runs):
                     message = f"whether it computes the answer too is not known: {report.reason}"
@@ -240,6 +241,7 @@ class ValidateStage:
         number: int,
         *,
         repeats: int | None = None,
+        scale: Scale | None = None,
     ) -> ValidationReport:
         """Validate one chain; what its run misses extends the environment, a bounded number of times."""
         trace_ = self.traces.of(self.snapshot, base, chain)
@@ -267,6 +269,7 @@ class ValidateStage:
                 owner=self.workspace.owner,
                 limits=self.settings.limits,
                 reporter=self.reporter,
+                scale=self.settings.scale if scale is None else scale,
             )
             more_modules = set(missing_modules(report, out)) - set(modules)
             more_libraries = set(missing_system_packages(report, out)) - set(libraries)
@@ -301,9 +304,9 @@ class ValidateStage:
             except ExpbenchError as error:
                 other = plan.spec.python if plan is not None else pythons[0]
                 if error.kind in _NO_BASE and other != pythons[0]:
-                    message = f"Python {other} cannot be had here, {pythons[0]} is used instead: {error.cause}"
+                    message = f"Python {other} cannot be had here, another one is used instead: {error.cause}"
                     noted = (Problem(component="validate.environment", where="python", message=message),)
-                    pythons = pythons[:1]
+                    pythons = tuple(python for python in pythons if python != other)
                     continue
                 if error.kind is not FailureKind.ENVIRONMENT_UNBUILDABLE:
                     raise

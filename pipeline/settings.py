@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from pipeline.execution_plan import Scale
 from pipeline.sandbox.base import Limits
 
 __all__ = ["Settings"]
@@ -23,6 +24,9 @@ class Settings(BaseSettings):
     engine: Literal["keyless", "model"] = "keyless"
     sandbox: Literal["docker", "process"] | None = None
     """None: Docker when it is usable, otherwise the process sandbox, announced."""
+    scale: Scale = "auto"
+    """How big tasks are executed: `full` as the paper did; `smoke` as small as the code's own settings allow, which
+    confirms no number; `auto`: full, and smoke where full hits a limit or wants a GPU that is not there."""
     repeats: int = Field(default=2, ge=1, le=100)
     """Clean re-executions per task; two are the least that show flakiness."""
     refinement_rounds: int = Field(default=3, ge=1, le=20)

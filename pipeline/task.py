@@ -2,17 +2,30 @@
 
 A task lives in two halves on disk (`pipeline.store`): what an agent may see, and what only the judge may see. The
 `Task` value holds both; `Task.public()` is the only way to the first half, and it is built by naming the fields that
-are public, never by removing the private ones.
+are public, never by removing the private ones. Evidence (`pipeline.evidence`) and the reports of the stages
+(`pipeline.reports`) can be imported from here as well.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from pipeline.paper import Box, Paper
+from pipeline.evidence import CodeEvidence, Evidence, TableEvidence, TextEvidence
+from pipeline.paper import Paper
+from pipeline.reports import (
+    AcceptedHit,
+    ClaimMatch,
+    LeakHit,
+    LeakReport,
+    Review,
+    RoundTrip,
+    RunReport,
+    ValidationReport,
+    Verdict,
+)
 from pipeline.repository import RepositoryRef
 from pipeline.schema import Problem, Record, StoredRecord
 
@@ -75,53 +88,6 @@ class Status(StrEnum):
     NOT_FOUND = "not_found"
     WITHDRAWN = "withdrawn"
 
-
-class Verdict(StrEnum):
-    """Three-valued: what could not be established is unknown, never a fail."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    UNKNOWN = "unknown"
-
-
-# --- evidence --------------------------------------------------------------------------------------------------------
-
-
-class TextEvidence(Record):
-    """A quote from the paper. `quote` occurs in the document's text at that place."""
-
-    kind: Literal["text"] = "text"
-    page: int
-    box: Box
-    quote: str
-    section: str | None = None
-
-
-class TableEvidence(Record):
-    """A cell of a table (or, with `row` and `column` None, the table as a whole)."""
-
-    kind: Literal["table"] = "table"
-    label: str
-    page: int
-    box: Box
-    row: int | None = None
-    column: int | None = None
-    quote: str
-    row_labels: tuple[str, ...] = ()
-    column_headers: tuple[str, ...] = ()
-
-
-class CodeEvidence(Record):
-    """Lines of a repository file, both ends included, numbered from 1."""
-
-    kind: Literal["code"] = "code"
-    path: str
-    start: int = Field(ge=1)
-    end: int = Field(ge=1)
-    quote: str = ""
-
-
-Evidence = Annotated[TextEvidence | TableEvidence | CodeEvidence, Field(discriminator="kind")]
 
 # --- ground truth ----------------------------------------------------------------------------------------------------
 
@@ -262,7 +228,7 @@ class Draft(Record):
     confidence: float = Field(ge=0, le=1)
 
 
-# --- environment, reports --------------------------------------------------------------------------------------------
+# --- environment, provenance ----------------------------------------------------------------------------------------
 
 
 class Environment(Record):
@@ -300,123 +266,6 @@ class MaskedPath(Record):
     path: str
     action: Literal["removed", "outputs_cleared", "edited"]
     reason: str
-
-
-class ClaimMatch(Record):
-    """What a re-execution says of one claim."""
-
-    claim: str
-    verdict: Verdict
-    observed: tuple[float, ...] = ()
-    """One value per repeat, in order; empty when the number was not found."""
-    where: str = ""
-    """Where it was found, e.g. `stdout:12` or `results/summary.csv row 3, column accuracy`."""
-    reason: str
-
-
-class RunReport(Record):
-    """One execution of the chain in a clean sandbox. Durations live in the run's log directory, not here."""
-
-    repeat: int
-    exit_codes: tuple[int | None, ...]
-    """One per command; None for one that was ended by a limit or never ran."""
-    failure: str | None = None
-    """A `FailureKind`, when a command failed."""
-    log: str
-    """Directory with stdout and stderr, relative to the task's `validation` directory."""
-    produced: tuple[tuple[str, str], ...] = ()
-    """(path, sha256) of files that the run created or changed."""
-
-
-class ValidationReport(StoredRecord):
-    """Stage 3 for one task: every attempt, the match of each claim, and the decision."""
-
-    verdict: Verdict
-    reason: str
-    sandbox: Literal["docker", "process"]
-    runs: tuple[RunReport, ...] = ()
-    matches: tuple[ClaimMatch, ...] = ()
-    flakiness: float | None = None
-    """Share of claims whose repeats do not all agree within the band; None with fewer than two repeats."""
-    monitor: tuple[Problem, ...] = ()
-    """Findings of the rule monitor (results that were not computed)."""
-    problems: tuple[Problem, ...] = ()
-
-
-class LeakHit(Record):
-    """One place of the masked repository from which the answer could be read."""
-
-    kind: Literal["exact", "near_duplicate", "number", "paper", "git_object", "canary", "task_text"]
-    where: str
-    detail: str
-    score: float = Field(ge=0, le=1)
-
-    @property
-    def id(self) -> str:
-        """Names the hit, e.g. when a reviewer accepts it: the same place with the same finding has the same id."""
-        from pipeline.digests import digest_of
-
-        return digest_of([self.kind, self.where, self.detail])[:10]
-
-
-class AcceptedHit(Record):
-    """A hit that a person looked at and accepts: it does not block any more, and says who answers for it."""
-
-    hit: LeakHit
-    reviewer: str = Field(min_length=1)
-    reason: str = Field(min_length=1)
-
-
-class LeakReport(StoredRecord):
-    """The leak scan of one masked repository (DESIGN: leak scan)."""
-
-    verdict: Verdict
-    hits: tuple[LeakHit, ...] = ()
-    accepted: tuple[AcceptedHit, ...] = ()
-    """Hits that a reviewer accepted, with name and reason; they are not among `hits`."""
-    files: int
-    bytes: int
-    git_objects: int
-    checks: tuple[str, ...]
-    """The checks that ran, by name: a report that ran nothing must not look clean."""
-    problems: tuple[Problem, ...] = ()
-    """What could not be looked into; a warning makes a report without blocking hits `unknown`."""
-
-
-class RoundTrip(StoredRecord):
-    """Original passes, masked fails for the right reason, restored passes."""
-
-    verdict: Verdict
-    reason: str
-    original: Verdict
-    masked: Verdict
-    restored: Verdict
-    masked_failure: str = ""
-    """How the masked run failed, e.g. `run_experiment.py: no such file`."""
-    repeats: int = 1
-    """How often the masked and the restored repository were run."""
-
-
-class Review(Record):
-    """A person's (or an explicit rule's) decision on a task."""
-
-    reviewer: str
-    """A name, or `rule: ...` where no person looked."""
-    decision: Literal["approve", "edit", "reject", "send_back"]
-    """`edit` approves the task with the reviewer's changes; `send_back` asks for another chain of scripts."""
-    comment: str = ""
-    at: str
-    """ISO 8601, UTC."""
-    run: str | None = None
-    """Where the decision was made (a review run and its question); the same decision is never applied twice."""
-    before: str | None = None
-    """Digest of the task's content that the reviewer saw (`flows.review.content_digest`)."""
-    after: str | None = None
-    """Digest of the content after the decision; the decision holds for this content and no other."""
-    changes: tuple[tuple[str, str], ...] = ()
-    """(field, unified diff) of what the reviewer changed."""
-    wishes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """What the stages must heed from now on: `sources` (the chain), `mask` and `keep` (paths), `refused` (entries)."""
 
 
 class Provenance(Record):

@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, print_value, resumable, status_text
+from flows.commands.shared import (
+    Json,
+    ScaleOption,
+    WriteScripts,
+    escape,
+    print_value,
+    resumable,
+    settings_with,
+    status_text,
+)
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flows.verify_stage import GateReport
-    from pipeline.settings import Settings
     from pipeline.store import Workspace
     from pipeline.task import LeakHit, MaskedPath, Task
 
@@ -71,35 +79,44 @@ def _targets(target: Path, within: str | None) -> tuple[Workspace, list[str], bo
     return workspace, [find_task(workspace, within).id], True
 
 
-def _settings(repeats: int | None) -> Settings:
-    from pipeline.settings import Settings as _Settings
-
-    return _Settings() if repeats is None else _Settings(repeats=repeats)
-
-
 @app.command(
     epilog="Examples:\n\n  expbench validate work/tasks/my-paper-table-2-accuracy\n\n"
-    "  expbench validate work table-2-accuracy --json\n\n  expbench validate work\n\n" + _CODES
+    "  expbench validate work table-2-accuracy --json\n\n  expbench validate work\n\n"
+    "  expbench validate work table-2-accuracy --scale smoke\n\n  expbench validate work --write-scripts\n\n" + _CODES
 )
-def validate(target: Target, task: Within = None, json_output: Json = False) -> None:
+def validate(
+    target: Target,
+    task: Within = None,
+    scale: ScaleOption = None,
+    write_scripts: WriteScripts = False,
+    json_output: Json = False,
+) -> None:
     """Run the scripts of tasks again in clean sandboxes and compare what comes out with the paper's numbers.
 
     A task that passes becomes `validated`; mask it afterwards. Finished executions of the same code in the same
-    environment are used again; `expbench verify` executes everything anew.
+    environment are used again; `expbench verify` executes everything anew. At smoke scale the same program runs as
+    small as its own options and configurations allow: that shows that it runs and computes, and confirms no number.
     """
     from flows.progress import TerminalReporter
     from flows.stages_alone import validate_task
 
     workspace, ids, single = _targets(target, task)
+    settings = settings_with(scale=scale, write_scripts=write_scripts or None)
+    if write_scripts and workspace.info().inputs.engine == "keyless":
+        raise ExpbenchError(
+            FailureKind.USAGE, "--write-scripts", "a language model writes them, and this workspace has none",
+            consequence="Nothing was run",
+            next_step="Curate with --engine model --write-scripts, or leave the option out",
+        )  # fmt: skip
     results: list[dict[str, Any]] = []
     skipped: list[tuple[str, str]] = []
     with resumable("expbench validate"), TerminalReporter() as reporter:
         for task_id in ids:
             loaded = workspace.load_task(task_id)
-            if not single and not loaded.truth.sources:
+            if not single and not loaded.truth.sources and not write_scripts:
                 skipped.append((task_id, "no scripts were located for it"))
                 continue
-            done = validate_task(workspace, task_id, _settings(None), reporter, then_mask=False)
+            done = validate_task(workspace, task_id, settings, reporter, then_mask=False)
             results.append(_validation_json(done))
     passed = bool(results) and all(result["verdict"] == "pass" for result in results)
     if json_output:
@@ -120,6 +137,9 @@ def _validation_json(task: Task) -> dict[str, Any]:
         "status_reason": task.status_reason,
         "verdict": report.verdict.value if report is not None else "unknown",
         "reason": report.reason if report is not None else task.status_reason,
+        "outcome": report.outcome if report is not None else "unknown",
+        "scale": report.scale if report is not None else None,
+        "notes": report.notes if report is not None else (),
         "environment": task.environment.model_dump(mode="json"),
         "validation": report.model_dump(mode="json") if report is not None else None,
     }
@@ -129,6 +149,8 @@ def _print_validations(results: Sequence[dict[str, Any]], skipped: Sequence[tupl
     console = Console()
     for result in results:
         console.print(f"{_verdict_text(result['verdict']):<20} {result['task']}  [dim]{escape(result['reason'])}[/dim]")
+        for note in result["notes"]:
+            console.print(f"  [dim]{escape(note)}[/dim]", soft_wrap=True, highlight=False)
         for match in (result["validation"] or {}).get("matches", ()):
             console.print(f"  {match['claim']:<5} {match['verdict']:<8} {escape(match['reason'])}", soft_wrap=True)
     for task_id, why in skipped:
@@ -188,7 +210,7 @@ def mask(
         return
     from flows.stages_alone import mask_task
 
-    settings = _settings(None)
+    settings = settings_with()
     if accept:
         from masking.accepted import accept_hits
 
@@ -304,7 +326,7 @@ def verify(target: Target, task: Within = None, json_output: Json = False) -> No
             if not single and loaded.status.value not in {"masked", "approved", "released"}:
                 skipped.append((task_id, f"it is {loaded.status.value.replace('_', ' ')}"))
                 continue
-            reports.append(verify_task(workspace, task_id, _settings(None), reporter))
+            reports.append(verify_task(workspace, task_id, settings_with(), reporter))
     gate = WorkspaceGate.of(workspace.root, tuple(reports), tuple(skipped))
     if json_output:
         print_value((reports[0] if single else gate).model_dump(mode="json"), True)

@@ -18,7 +18,16 @@ from flows.commands.model_options import (
     Replay,
     model_options,
 )
-from flows.commands.shared import Json, escape, print_value, resumable, status_text
+from flows.commands.shared import (
+    Json,
+    ScaleOption,
+    WriteScripts,
+    escape,
+    print_value,
+    resumable,
+    settings_with,
+    status_text,
+)
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
@@ -39,6 +48,7 @@ _MODEL: Final = "With a language model"
     "  expbench curate paper.pdf ../their-code --dry-run --json\n\n"
     "  expbench curate paper.pdf ../their-code --engine model --model gpt-4.1-mini --budget-usd 2\n\n"
     "  expbench curate paper.pdf ../their-code --engine model --out again --replay --exchanges work/model\n\n"
+    "  expbench curate paper.pdf ../their-code --engine model --write-scripts --scale full\n\n"
     "  expbench curate paper.pdf ../their-code --prefect\n\n"
     "With --engine model a missing key or model, a used-up account or a failing endpoint end with exit code 8, and a "
     "used-up budget with 9; what was paid for is kept, and --resume goes on from there."
@@ -60,6 +70,7 @@ def curate(
     ] = None,
     repeats: Annotated[int | None, typer.Option(min=1, help="Clean re-executions per task.  \\[default: 2]")] = None,
     max_tasks: Annotated[int | None, typer.Option(min=1, help="At most so many draft tasks, best first.")] = None,
+    scale: ScaleOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a workspace; finished stages are kept.")] = False,
     allow_missing_submodules: Annotated[
         bool, typer.Option("--allow-missing-submodules", help="Go on without submodules that cannot be fetched.")
@@ -73,6 +84,7 @@ def curate(
     model: Annotated[
         str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.", rich_help_panel=_MODEL)
     ] = None,
+    write_scripts: WriteScripts = False,
     budget_usd: BudgetUsd = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -86,10 +98,11 @@ def curate(
     from flows.curate import CurateOptions, plan
     from flows.curate import curate as run
     from flows.progress import TerminalReporter
-    from pipeline.settings import Settings
 
-    settings = Settings()
+    settings = settings_with(scale=scale, write_scripts=write_scripts or None)
     chosen = engine or settings.engine
+    if write_scripts and chosen != "model":
+        raise _usage("--write-scripts", "a language model writes them", "Add --engine model, or leave the option out")
     asked = model_options(
         used=chosen == "model", wanted="--engine model", consequence="Nothing was started",
         modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model, budget_usd=budget_usd,
@@ -114,6 +127,9 @@ def curate(
         _print_plan(planned, json_output)
         return
     if prefect:
+        if scale or write_scripts:
+            step = "Set EXPBENCH_SCALE and EXPBENCH_WRITE_SCRIPTS where the worker runs"
+            raise _usage("--prefect", "a submitted run has the scale and the scripts of its worker's settings", step)
         _submit(options, json_output)
         return
     with resumable("expbench curate"), TerminalReporter() as reporter:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -18,24 +18,50 @@ from rich.console import Console
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
+    from pipeline.settings import Settings
     from pipeline.store import Workspace
 
 __all__ = [
     "Json",
+    "ScaleOption",
     "WorkspaceArgument",
+    "WriteScripts",
     "agent_options_of",
     "escape",
     "open_workspace",
     "print_value",
     "resumable",
+    "settings_with",
     "status_text",
     "task_json",
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on standard output instead of text.")]
+ScaleOption = Annotated[
+    Literal["smoke", "full", "auto"] | None,
+    typer.Option(
+        help="`full`: as the paper did it. `smoke`: as small as the code's own options allow; shows that it runs, "
+        "confirms no number. `auto`: full, and smoke where that hits a limit or wants a GPU.  \\[default: auto]"
+    ),
+]
+WriteScripts = Annotated[
+    bool,
+    typer.Option(
+        "--write-scripts",
+        help="Let the model write a script where none of the repository's reproduces the claims; it is marked as such.",
+        rich_help_panel="With a language model",
+    ),
+]
 WorkspaceArgument = Annotated[
     Path, typer.Argument(help="A workspace that `expbench curate` wrote.", metavar="WORKSPACE")
 ]
+
+
+def settings_with(**asked: Any) -> Settings:
+    """The settings of this machine, with what a command's options say on top (None: the option was not given)."""
+    from pipeline.settings import Settings as _Settings
+
+    return _Settings(**{name: value for name, value in asked.items() if value is not None})
 
 
 @contextmanager

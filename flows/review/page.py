@@ -167,9 +167,10 @@ def _numbers(task: Task) -> str:
         listed = "\n".join(f"- {escaped(shorten(match.reason, 160))}" for match in dropped[:10])
         lost = f"\n\n{len(dropped)} claim(s) of the paper were not reproduced and left out:\n\n{listed}"
     metric = ", ".join(dict.fromkeys(claim.metric for claim in claims))
+    notes = escaped(shorten(". ".join(report.notes), 600))
     return (
         f"### Re-execution\n\n{escaped(report.reason)}. Sandbox {report.sandbox}, {len(report.runs)} repeat(s), "
-        f"flakiness {flaky}. Metric: {escaped(metric)}.\n\n" + "\n".join(rows) + more + lost
+        f"flakiness {flaky}. Metric: {escaped(metric)}.\n\n{notes}\n\n" + "\n".join(rows) + more + lost
     )
 
 

@@ -1,4 +1,4 @@
-"""What a validation runs: the task's commands, in which environment, under which limits."""
+"""What a validation runs: the task's commands at full and at smoke scale, their seeds, environment and limits."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import posixpath
 from typing import Final
 
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.execution_plan import ExecutionPlan, PlannedCommand, RunScale
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import Command, Gpus, Limits, RunSpec
-from pipeline.task import Task
+from pipeline.task import Task, Usage
+from pipeline.validation.scale import smoke_scale
+from pipeline.validation.seeds import seeds_in_force, with_seed
+from pipeline.validation.written_files import written_files
 
-__all__ = ["make_plan"]
+__all__ = ["execution_plan", "make_plan"]
+
+_SMOKE_WALL_S: Final = 600.0
+"""A smoke run that takes longer than this shows no more than one that does not end."""
 
 # One thread: libraries that sum in parallel print other last digits from run to run. No display, no colours, no byte
 # code beside the sources (it would count as produced), no downloads by libraries that would try.
@@ -35,17 +42,67 @@ _ENVIRONMENT: Final = {
 }
 
 
-def make_plan(task: Task, snapshot: Snapshot, *, limits: Limits) -> RunSpec:
-    """The run of a task's chain: its commands in order, without network.
+def execution_plan(task: Task, snapshot: Snapshot) -> ExecutionPlan:
+    """What the task's chain runs at both scales, which seeds are in force, what it needs and should leave behind.
+
+    Args:
+        task: located task; `truth.usage` holds the commands.
+        snapshot: the repository that it runs on.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`, it has no commands or one that leaves the repository.
+    """
+    usage = tuple(step.evolve(directory=place) for step, place in zip(
+        task.truth.usage, _directories(task), strict=True
+    ))  # fmt: skip
+    sources = [source.path for source in task.truth.sources if source.role != "config"]
+    configs = [source.path for source in task.truth.sources if source.role == "config"]
+    smoke = smoke_scale(snapshot, usage, configs)
+    return ExecutionPlan(
+        commands=tuple(PlannedCommand(argv=step.argv, directory=step.directory) for step in usage),
+        smoke=smoke.commands,
+        smoke_files=smoke.files,
+        changes=smoke.changes,
+        no_smoke=smoke.why_not,
+        seeds=seeds_in_force(snapshot, usage, sources),
+        data_needs=task.truth.data_needs,
+        outputs=written_files(snapshot, sources),
+    )
+
+
+def make_plan(
+    task: Task, snapshot: Snapshot, *, limits: Limits, repeat: int = 1, plan: ExecutionPlan | None = None,
+    scale: RunScale = "full",
+) -> RunSpec:  # fmt: skip
+    """One run of a task's chain: its commands in order, without network.
 
     Args:
         task: located task; `truth.usage` holds the commands.
         snapshot: the repository that it runs on.
         limits: ceilings of the run.
+        repeat: number of the run, from 1; it decides the seed where a script takes one that nothing sets.
+        plan: what `execution_plan` made of the same task; made here when None.
+        scale: of a plan without a smoke scale only `full`. A smoke run asks for no GPU and ends within ten minutes.
 
     Raises:
         ExpbenchError: `RECORD_INVALID`, it has no commands or one that leaves the repository.
     """
+    plan = plan or execution_plan(task, snapshot)
+    planned = plan.smoke if scale == "smoke" else plan.commands
+    smoke = scale == "smoke"
+    return RunSpec(
+        commands=tuple(
+            Command(argv=with_seed(snapshot, Usage(argv=step.argv, directory=step.directory), repeat),
+                    directory=step.directory)
+            for step in planned
+        ),
+        env={**_ENVIRONMENT, "PYTHONPATH": _python_path(snapshot, [step.directory for step in planned])},
+        limits=limits.evolve(wall_s=min(limits.wall_s, _SMOKE_WALL_S)) if smoke else limits,
+        gpus=None if smoke else _gpus(task),
+    )  # fmt: skip
+
+
+def _directories(task: Task) -> list[str]:
     if not task.truth.usage:
         raise ExpbenchError(
             FailureKind.RECORD_INVALID,
@@ -66,15 +123,7 @@ def make_plan(task: Task, snapshot: Snapshot, *, limits: Limits) -> RunSpec:
                 next_step="Correct `usage` in truth.yaml",
             )
         directories.append(directory)
-    return RunSpec(
-        commands=tuple(
-            Command(argv=usage.argv, directory=directory)
-            for usage, directory in zip(task.truth.usage, directories, strict=True)
-        ),
-        env={**_ENVIRONMENT, "PYTHONPATH": _python_path(snapshot, directories)},
-        limits=limits,
-        gpus=_gpus(task),
-    )
+    return directories
 
 
 def _gpus(task: Task) -> Gpus | None:

@@ -43,7 +43,8 @@ def validate_with_refinement(
 ) -> Refined[CandidateT] | None:
     """Try candidates in order until one passes, at most `rounds` of them.
 
-    A candidate that is blocked (data, network, limit) does not end the search: another chain may need less. The best
+    A candidate that is blocked (data, network, limit) does not end the search: another chain may need less. One that
+    was asked for at smoke scale and runs does: no other could show more. The best
     attempt is the first that passes; otherwise one that could not run for want of something; otherwise the one that
     reproduced most claims; earlier ones first.
 
@@ -65,23 +66,30 @@ def validate_with_refinement(
         if before is not None:
             listener.step("validate", f"attempt {number}: {before.reason}")
         made.append(Attempt(number, candidate, attempt(candidate, number, before)))
-        if made[-1].report.verdict is Verdict.PASS:
+        if made[-1].report.verdict is Verdict.PASS or _small_and_sound(made[-1].report):
             break
     if not made:
         return None
     return Refined(max(made, key=lambda item: (*_rank(item.report), -item.number)), tuple(made))
 
 
-def _rank(report: ValidationReport) -> tuple[int, int, int]:
+def _small_and_sound(report: ValidationReport) -> bool:
+    """Did a run at smoke scale, and nothing else, show all that it can show?"""
+    return report.outcome == "smoke: runs" and all(run.scale == "smoke" for run in report.runs)
+
+
+def _rank(report: ValidationReport) -> tuple[int, bool, int, int]:
     """Order of attempts: passed; could not run (blocked); the others by what they reproduced, then by what they showed.
 
-    A chain that ran well and printed none of the numbers says less about the task than one that printed other ones.
+    Of those that were blocked, one that runs at smoke scale shows more. A chain that ran well and printed none of the
+    numbers says less about the task than one that printed other ones.
     """
     passed = sum(match.verdict is Verdict.PASS for match in report.matches)
     shown = sum(bool(match.observed) for match in report.matches)
     stopped = report.reason.startswith("blocked") or any(run.failure for run in report.runs)
+    stopped = stopped or report.scale == "smoke"
     if report.verdict is Verdict.PASS:
-        return 2, passed, shown
+        return 2, True, passed, shown
     if report.verdict is Verdict.UNKNOWN and stopped:
-        return 1, passed, shown
-    return 0, passed, shown
+        return 1, report.outcome == "smoke: runs", passed, shown
+    return 0, False, passed, shown

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 
 from pipeline.digests import digest_of
+from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.execution_plan import ExecutionPlan, RunScale, Scale
 from pipeline.files import remove_tree, write_text
 from pipeline.progress import Reporter, SilentReporter
 from pipeline.repository import Snapshot
@@ -25,13 +28,18 @@ from pipeline.validation.monitor import inspect_run
 from pipeline.validation.observation import Observation
 from pipeline.validation.outcome import decide, flakiness, match_claims
 from pipeline.validation.outputs import read_run
-from pipeline.validation.plan import make_plan
+from pipeline.validation.plan import execution_plan, make_plan
 from pipeline.validation.system_packages import missing_libraries, missing_programs
+from pipeline.validation.variants import with_files
 
 __all__ = ["missing_modules", "missing_system_packages", "validate"]
 
 _STAGE: Final = "validate"
 _RESULT: Final = "result.json"
+_TOO_BIG: Final = frozenset(
+    {FailureKind.RUN_TIMEOUT.value, FailureKind.RUN_OUT_OF_MEMORY.value, FailureKind.RUN_DISK_FULL.value}
+)
+"""How a run ends that is too big for its limits: a smaller one may still show that the code runs."""
 
 
 class _FinishedRun(Record):
@@ -52,6 +60,7 @@ def validate(
     owner: str,
     limits: Limits,
     reporter: Reporter | None = None,
+    scale: Scale = "full",
 ) -> ValidationReport:
     """Re-execute a task and compare what came out with what the paper states.
 
@@ -67,31 +76,130 @@ def validate(
         owner: label of the run (`Sandbox.reap`).
         limits: ceilings of each run.
         reporter: progress.
+        scale: `smoke` runs the small variant once and compares no number; `auto` does so when full scale hits a limit
+            or wants a GPU that is not there.
 
     Returns:
-        The report; `RunReport.log` is `<name of out>/run-<n>`.
+        The report; `RunReport.log` is `<name of out>/run-<n>`, of a smoke run `<name of out>/smoke`.
 
     Raises:
         ExpbenchError: the task cannot be run here (`make_plan`), or the sandbox broke.
     """
     listener = reporter or SilentReporter()
-    spec = make_plan(task, snapshot, limits=limits)
-    key = digest_of(
-        [
-            spec.model_dump(mode="json"),
-            image.digest,
-            sandbox.name,
-            [(f.path, f.sha256, f.executable) for f in snapshot.files],
-        ]
-    )
+    plan = execution_plan(task, snapshot)
+    series = _Series(task, snapshot, image, sandbox, out, owner, limits, plan)
+    if scale == "smoke":
+        return _smoke_report(series, "asked for", listener)
+    try:
+        full = _full_report(series, repeats, listener)
+    except ExpbenchError as error:
+        if scale != "auto" or error.kind is not FailureKind.GPU_UNAVAILABLE or not plan.smoke:
+            raise
+        return _smoke_report(series, f"full scale cannot run here: {error.cause}", listener)
+    if scale == "full" or full.runs[-1].failure not in _TOO_BIG:
+        return full
+    if not plan.smoke:
+        return full.evolve(scale_reason=f"there is no smoke scale to fall back to: {plan.no_smoke}")
+    return _smoke_report(series, f"full scale: {full.reason}", listener, before=full)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Runs of one task on one tree in one environment."""
+
+    task: Task
+    snapshot: Snapshot
+    image: Image
+    sandbox: Sandbox
+    out: Path
+    owner: str
+    limits: Limits
+    plan: ExecutionPlan
+
+    def spec(self, repeat: int, scale: RunScale = "full") -> RunSpec:
+        return make_plan(
+            self.task, self.snapshot, limits=self.limits, repeat=repeat, plan=self.plan, scale=scale
+        )  # fmt: skip
+
+    def run(self, spec: RunSpec, directory: Path, snapshot: Snapshot) -> RunResult:
+        """The run, or what is stored of it when the same one has ended there."""
+        files = [(f.path, f.sha256, f.executable) for f in snapshot.files]
+        key = digest_of([spec.model_dump(mode="json"), self.image.digest, self.sandbox.name, files])
+        return _run_once(spec, snapshot, self.image, self.sandbox, directory, self.owner, key)
+
+
+def _full_report(series: _Series, repeats: int, listener: Reporter) -> ValidationReport:
     runs: list[tuple[RunResult, Path]] = []
     for number in range(1, max(1, repeats) + 1):
-        listener.step(_STAGE, f"{task.id}: run {number} of {repeats}")
-        directory = out / f"run-{number}"
-        runs.append((_run_once(spec, snapshot, image, sandbox, directory, owner, key), directory))
-        if runs[-1][0].failure is not None or not _shows_something(task, spec, *runs[-1]):
+        listener.step(_STAGE, f"{series.task.id}: run {number} of {repeats}")
+        spec = series.spec(number)
+        directory = series.out / f"run-{number}"
+        runs.append((series.run(spec, directory, series.snapshot), directory))
+        if runs[-1][0].failure is not None or not _shows_something(series.task, spec, *runs[-1]):
             break
-    return _report(task, snapshot, sandbox, spec, runs)
+    return _report(series, spec, runs)
+
+
+def _smoke_report(
+    series: _Series, why: str, listener: Reporter, *, before: ValidationReport | None = None
+) -> ValidationReport:
+    """One small run: does the code run, and does it compute? Its numbers are not the paper's and are not compared.
+
+    Args:
+        series: what to run.
+        why: why not at full scale.
+        listener: progress.
+        before: the report of full scale, when that was tried.
+    """
+    earlier = before.runs if before else ()
+    problems = before.problems if before else ()
+    whole = ValidationReport(
+        verdict=Verdict.UNKNOWN, reason="", sandbox=series.sandbox.name, runs=earlier, problems=problems,
+        scale="smoke", scale_reason=why, plan=series.plan,
+    )  # fmt: skip
+    if not series.plan.smoke:
+        return whole.evolve(reason=f"smoke: there is no smaller variant to run: {series.plan.no_smoke}")
+    listener.step(_STAGE, f"{series.task.id}: smoke run ({why})")
+    snapshot, directory = series.snapshot, series.out / "smoke"
+    changed = {file.path: file.text for file in series.plan.smoke_files}
+    tree = series.out / "smoke-tree"
+    if changed:
+        snapshot = with_files(snapshot, changed, tree)
+    try:
+        spec = series.spec(1, "smoke")
+        result = series.run(spec, directory, snapshot)
+    finally:
+        remove_tree(tree)
+    sources = [source.path for source in series.task.truth.sources]
+    claims = series.task.truth.expected.claims
+    monitor = inspect_run(series.snapshot, sources, result, directory, claims)
+    seen, complaints = read_run(result, directory, spec.commands)
+    run = _run_report(1, result, directory, "smoke")
+    whole = whole.evolve(
+        runs=(*earlier, run), monitor=monitor,
+        problems=tuple(dict.fromkeys((*problems, *result.problems, *complaints, *_too_good(series, seen)))),
+    )  # fmt: skip
+    serious = [problem for problem in monitor if problem.severity is Severity.ERROR]
+    if result.failure is not None:
+        cause = diagnose(series.task, series.snapshot, result, directory).reason
+        return whole.evolve(reason=f"smoke: does not run: {cause} ({why}; at smoke scale that may be its small size)")
+    if serious:
+        reason = f"the outcome was not computed: {serious[0].where}: {serious[0].message}"
+        return whole.evolve(verdict=Verdict.FAIL, reason=reason)
+    return whole.evolve(reason=f"smoke: runs; numbers are compared at full scale only ({why})")
+
+
+def _too_good(series: _Series, seen: Sequence[Observation]) -> list[Problem]:
+    """The paper's numbers from a run that is a fraction of the paper's."""
+    claims = series.task.truth.expected.claims
+    verdict, _ = decide(claims, match_claims(claims, [seen])) if claims else (Verdict.UNKNOWN, "")
+    if verdict is not Verdict.PASS:
+        return []
+    message = (
+        "the paper's numbers came out of a run at smoke scale: what was made smaller does not decide them, or they are "
+        "not computed"
+    )
+    return [Problem(component="validation.scale", where=series.task.id, message=message)]
 
 
 def _shows_something(task: Task, spec: RunSpec, result: RunResult, directory: Path) -> bool:
@@ -124,10 +232,19 @@ def _finished(path: Path, key: str) -> RunResult | None:
     return stored.result if stored.key == key else None
 
 
-def _report(
-    task: Task, snapshot: Snapshot, sandbox: Sandbox, spec: RunSpec, runs: Sequence[tuple[RunResult, Path]]
-) -> ValidationReport:
-    expected = task.truth.expected
+def _run_report(repeat: int, result: RunResult, directory: Path, scale: RunScale = "full") -> RunReport:
+    return RunReport(
+        repeat=repeat,
+        exit_codes=tuple(command.exit_code for command in result.commands),
+        failure=None if result.failure is None else result.failure.value,
+        log=f"{directory.parent.name}/{directory.name}",
+        produced=tuple((item.path, item.sha256) for item in result.produced),
+        scale=scale,
+    )
+
+
+def _report(series: _Series, spec: RunSpec, runs: Sequence[tuple[RunResult, Path]]) -> ValidationReport:
+    task, expected = series.task, series.task.truth.expected
     observations: list[tuple[Observation, ...]] = []
     problems: list[Problem] = []
     for result, directory in runs:
@@ -137,28 +254,34 @@ def _report(
     matches = match_claims(expected.claims, observations, comparisons=expected.comparisons)
     last, directory = runs[-1]
     sources = [source.path for source in task.truth.sources]
-    monitor = inspect_run(snapshot, sources, last, directory, expected.claims)
-    verdict, reason = _verdict(task, snapshot, runs, matches, monitor)
-    reports = [
-        RunReport(
-            repeat=number,
-            exit_codes=tuple(command.exit_code for command in result.commands),
-            failure=None if result.failure is None else result.failure.value,
-            log=f"{where.parent.name}/{where.name}",
-            produced=tuple((item.path, item.sha256) for item in result.produced),
-        )
-        for number, (result, where) in enumerate(runs, start=1)
-    ]
+    monitor = inspect_run(series.snapshot, sources, last, directory, expected.claims)
+    verdict, reason = _verdict(task, series.snapshot, runs, matches, monitor)
     return ValidationReport(
         verdict=verdict,
         reason=reason,
-        sandbox=sandbox.name,
-        runs=tuple(reports),
+        sandbox=series.sandbox.name,
+        runs=tuple(_run_report(number, result, where) for number, (result, where) in enumerate(runs, start=1)),
         matches=matches,
         flakiness=flakiness(expected.claims, matches),
         monitor=monitor,
-        problems=tuple(problems),
+        problems=(*problems, *_not_written(series, last)),
+        plan=series.plan,
     )
+
+
+def _not_written(series: _Series, result: RunResult) -> list[Problem]:
+    """Files that the code names and a finished run did not write; which of them a run writes may depend on options.
+
+    One that the repository ships may have been written again as it was, which nobody can see.
+    """
+    if result.failure is not None:
+        return []
+    there = [*(item.path for item in result.produced), *(file.path for file in series.snapshot.files)]
+    missing = [name for name in series.plan.outputs if not any(path.endswith(name.lstrip("./")) for path in there)]
+    message = "stands in the code as a file to write, and the run did not write it"
+    return [
+        Problem(component="validation.outputs", where=name, message=message, severity=Severity.INFO) for name in missing
+    ]
 
 
 def _verdict(
@@ -209,7 +332,7 @@ def missing_system_packages(report: ValidationReport, out: Path) -> tuple[str, .
 def _logs(report: ValidationReport, out: Path) -> str:
     texts = []
     for run in report.runs:
-        directory = out / f"run-{run.repeat}"
+        directory = out / Path(run.log).name
         for index in range(len(run.exit_codes)):
             texts += [read_tail(directory / f"{index}.stderr"), read_tail(directory / f"{index}.stdout")]
     return "\n".join(texts)

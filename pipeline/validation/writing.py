@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import ast
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from pydantic import Field
 
-from pipeline.digests import text_digest
-from pipeline.files import remove_tree, write_text
 from pipeline.llm import ModelClient, PromptRef, Request, load_prompt
 from pipeline.progress import Reporter
-from pipeline.repository import RepositoryFile, Snapshot
+from pipeline.repository import Snapshot
 from pipeline.schema import Record
 from pipeline.task import Task
 from pipeline.text import shorten
+from pipeline.validation.variants import with_files
 
 __all__ = ["SCRIPT", "Script", "WrittenScript", "with_script", "write_script"]
 
@@ -173,14 +171,8 @@ def with_script(snapshot: Snapshot, code: str, into: Path) -> Snapshot:
         code: the script.
         into: folder to make; what lies there is replaced.
     """
-    remove_tree(into)
-    shutil.copytree(snapshot.root, into, symlinks=True)
-    target = into / SCRIPT
-    if os.path.lexists(target):
+    if os.path.lexists(snapshot.root / SCRIPT):
         raise ValueError(f"the repository has a file {SCRIPT} already")
-    write_text(target, code)
-    added = RepositoryFile(path=SCRIPT, size=len(code.encode("utf-8")), sha256=text_digest(code))
-    files = tuple(sorted((*snapshot.files, added), key=lambda file: file.path))
-    extended = snapshot.evolve(root=into, files=files)
+    extended = with_files(snapshot, {SCRIPT: code}, into)
     extended.save()
     return extended

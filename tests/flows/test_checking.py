@@ -240,3 +240,27 @@ def test_a_python_that_cannot_be_had_gives_way(
     assert asked == ["3.9", "3.11"]
     assert told["environment"]["python"] == "3.11"
     assert any("Python 3.9 cannot be had here" in item["message"] for item in told["validation"]["problems"])
+
+
+def test_smoke_scale_shows_that_it_runs_and_takes_nothing_back(workspace: Workspace) -> None:
+    before = workspace.load_task(TASK)
+    told = ask("validate", workspace.root, TASK, "--scale", "smoke", code=6)
+    assert (told["verdict"], told["outcome"], told["scale"]) == ("unknown", "smoke: runs", "smoke")
+    assert told["reason"].startswith("smoke: runs")
+    assert {item["name"]: item["smoke"] for item in told["validation"]["plan"]["changes"]} == {"repeats": "1"}
+    assert [run["scale"] for run in told["validation"]["runs"]] == ["smoke"]
+    assert workspace.load_task(TASK) == before, "what was confirmed at full scale stays on record"
+    full = ask("validate", workspace.root, TASK, "--scale", "full")
+    assert (full["outcome"], full["scale"], full["status"]) == ("reproduced", "full", "validated")
+    stored = workspace.load_task(TASK).validation
+    assert stored is not None
+    assert stored.plan is not None
+    assert "Scale: full" in stored.notes
+
+
+def test_scripts_are_written_only_where_there_is_a_model(workspace: Workspace) -> None:
+    done = call("validate", workspace.root, TASK, "--write-scripts")
+    assert done.exit_code != 0
+    assert isinstance(done.exception, ExpbenchError)
+    assert done.exception.kind is FailureKind.USAGE
+    assert "--write-scripts" in str(done.exception)

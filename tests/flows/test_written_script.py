@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from flows.chains import Located
+from flows.cli import app
 from flows.engines import ModelEngine, ModelOptions, model_config, open_model
 from flows.mask_stage import MaskStage
 from flows.validate_stage import ValidateStage
@@ -146,3 +149,32 @@ def test_without_a_model_nothing_is_written(tmp_path: Path, monkeypatch: pytest.
     task: Any = nothing_found()
     found = stage(workspace, builders.snapshot(workspace.root / "repository"), None).validated(Located(task=task))
     assert found == task
+
+
+def test_the_commands_option_lets_the_model_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`expbench validate --write-scripts` on a task that no script answers, against a real endpoint."""
+    from flows import stages_alone
+
+    monkeypatch.setattr(stages_alone, "open_sandbox", lambda kind: LookingSandbox())
+    for name, value in (
+        ("OPENAI_API_KEY", "sk-test"),
+        ("EXPBENCH_MODEL", "writer"),
+        ("EXPBENCH_CACHE_DIR", tmp_path / "c"),
+    ):
+        monkeypatch.setenv(name, str(value))
+    workspace = make_workspace(tmp_path / "work", status=Status.DRAFT)
+    (workspace.root / "repository" / "run_experiment.py").unlink()
+    builders.snapshot(workspace.root / "repository").save()
+    info = workspace.info()
+    workspace.write_info(info.evolve(inputs=info.inputs.evolve(engine="model", model="writer")))
+    workspace.save_task(nothing_found())
+    with ProtocolServer(Script(turns=(answer(GOOD),), default=CLEAN)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        command = ["validate", str(workspace.root), nothing_found().id, "--write-scripts", "--json"]
+        done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, (done.stdout, done.stderr, done.exception)
+    told = json.loads(done.stdout)
+    assert (told["status"], told["outcome"]) == ("validated", "reproduced")
+    stored = workspace.load_task(told["task"])
+    assert [source.path for source in stored.truth.sources if source.role == "entry"] == [SCRIPT]
+    assert any("written by writer" in problem.message for problem in stored.problems)

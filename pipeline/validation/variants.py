@@ -1,0 +1,37 @@
+"""A copy of a repository with files of ours in it: a script that a model wrote, a configuration of the smoke scale."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.digests import text_digest
+from pipeline.files import remove_tree, write_text
+from pipeline.repository import RepositoryFile, Snapshot
+
+__all__ = ["with_files"]
+
+
+def with_files(snapshot: Snapshot, files: Mapping[str, str], into: Path) -> Snapshot:
+    """The repository with these files added or replaced, as a snapshot of its own (not saved).
+
+    Args:
+        snapshot: the repository; it is not changed.
+        files: path -> text.
+        into: folder to make; what lies there is replaced.
+    """
+    remove_tree(into)
+    shutil.copytree(snapshot.root, into, symlinks=True)
+    known = {file.path: file for file in snapshot.files}
+    for path, text in files.items():
+        target = into / path
+        if target.is_symlink():
+            target.unlink()  # never through a link: it may lead out of the copy
+        write_text(target, text)
+        size, digest = len(text.encode("utf-8")), text_digest(text)
+        old = known.get(path)
+        known[path] = (
+            old.evolve(size=size, sha256=digest) if old else RepositoryFile(path=path, size=size, sha256=digest)
+        )
+    return snapshot.evolve(root=into, files=tuple(known[path] for path in sorted(known)))
