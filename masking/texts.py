@@ -2,7 +2,7 @@
 
 Nothing is executed and nothing is unmarshalled or unpickled: compiled Python is searched for its length-prefixed
 strings, archives are read in memory with bounds. What could not be looked into is reported, because a scan that skipped
-something must not look complete. Non-goals: columnar and database formats (their exact bytes are still compared).
+something must not look complete. Non-goals: tables larger than results are (their exact bytes are still compared).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from masking.pictures import pdf_text, read_pdf, read_picture
+from masking.stored import STORED_MAGIC, read_stored_tables
 from masking.units import MAX_DEPTH, MAX_MEMBER, Budget, Pictures, Unit
 from pipeline.schema import Severity
 
@@ -271,6 +272,7 @@ _READERS: Final[tuple[tuple[bytes, _Reader], ...]] = (
     *((magic, read_picture) for magic in _PICTURES),
     *((magic, partial(_compressed, open_=zlib.decompressobj)) for magic in (b"\x78\x01", b"\x78\x9c", b"\x78\xda")),
     *((magic, _opaque) for magic in _OPAQUE),
+    *((magic, read_stored_tables) for magic in STORED_MAGIC),
 )
 
 

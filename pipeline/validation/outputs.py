@@ -1,4 +1,4 @@
-"""Everything that a run left behind, as numbers with their labels: streams, CSV, JSON, YAML, arrays, notebooks, text.
+"""Everything that a run left behind, as numbers with their labels: streams, tables, JSON, YAML, arrays, notebooks.
 
 The files were written by code that nobody vouches for: nothing is unpickled, sizes and depths are bounded, and what
 could not be read is reported beside what could.
@@ -21,8 +21,9 @@ import yaml
 from pipeline.sandbox.base import Command, RunResult
 from pipeline.schema import Problem, Severity
 from pipeline.validation.event_logs import Series, read_tensorboard, read_wandb
-from pipeline.validation.numbers import Number, parse_number
 from pipeline.validation.observation import Observation, observe, observe_grid
+from pipeline.validation.scalars import number_of
+from pipeline.validation.stored_tables import STORED, UNREADABLE, read_stored
 from pipeline.validation.text_output import observe_text
 
 __all__ = ["read_file", "read_run", "read_values"]
@@ -84,6 +85,9 @@ def read_file(path: Path, name: str) -> tuple[list[Observation], list[Problem]]:
     if PurePosixPath(name).name.startswith("events.out.tfevents"):
         suffix = ".tfevents"
     reader = _READERS.get(suffix)
+    if suffix in UNREADABLE:
+        message = "not opened: a pickle runs code when it is read; write the numbers as text, JSON or CSV"
+        return [], [_problem(name, message).evolve(severity=Severity.INFO)]
     if reader is None or not path.is_file():
         return [], []
     if path.stat().st_size > _MAX_BYTES and suffix not in _TEXT:
@@ -167,7 +171,7 @@ def _observe_series(series: Sequence[Series], name: str) -> Iterator[Observation
         labels = tuple(item.name.split("/"))
         values = {"last": item.last, "lowest": item.lowest, "highest": item.highest}
         for which, value in values.items():
-            number = _number(value)
+            number = number_of(value)
             if number is None or (which != "last" and value == item.last):
                 continue
             # a name of its own: beside the last value it would make every claim ambiguous
@@ -216,7 +220,7 @@ def _observe_array(array: np.ndarray[Any, Any] | None, labels: tuple[str, ...], 
     if array is None:
         return
     for index, value in np.ndenumerate(array):
-        if number := _number(value.item()):
+        if number := number_of(value.item()):
             place = f"{where}[{', '.join(map(str, index))}]" if index else where
             yield observe(
                 number, labels=labels, coordinates=[("index", str(i)) for i in index], context=(where,), where=place
@@ -249,7 +253,7 @@ def read_values(data: Any, source: str, context: Sequence[str] | None = None) ->
         elif isinstance(node.value, list):
             if len(node.value) <= _MAX_LIST or isinstance(node.value[0], dict | list):  # else a curve or a sample
                 stack += reversed(_items(node))
-        elif number := _number(node.value):
+        elif number := number_of(node.value):
             place = f"{source}: {node.place}" if node.place else source
             yield observe(number, labels=node.path, coordinates=node.pairs, context=around, where=place)
 
@@ -306,22 +310,6 @@ def _scalar_text(value: Any) -> str:
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
-def _number(value: Any) -> Number | None:
-    """A number of a parsed file; strings count when they are one number."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, str):
-        return parse_number(value)
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    if isinstance(value, int) and abs(value) > 10**15:
-        return None
-    text = repr(value)
-    mantissa, _, exponent = text.partition("e")
-    decimals = len(mantissa.partition(".")[2]) - (int(exponent) if exponent else 0)
-    return Number(float(value), text, decimals if isinstance(value, float) else 0, False, None, 0, len(text))
-
-
 _Reader = Callable[[Path, str], Iterator[Observation]]
 _TEXT: Final = frozenset({".txt", ".log", ".md", ".out", ".rst", ".tex"})
 _READERS: Final[dict[str, _Reader]] = {
@@ -338,4 +326,5 @@ _READERS: Final[dict[str, _Reader]] = {
     ".ipynb": _read_notebook,
     ".tfevents": _read_tensorboard,
     ".wandb": _read_wandb,
+    **dict.fromkeys(STORED, read_stored),
 }

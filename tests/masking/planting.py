@@ -10,6 +10,7 @@ import io
 import json
 import marshal
 import os
+import sqlite3
 import subprocess
 import tarfile
 import textwrap
@@ -17,6 +18,9 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
 
 from tests.masking import builders
 
@@ -110,6 +114,22 @@ def picture(lines: list[str]) -> bytes:
     return stream.getvalue()
 
 
+def database() -> bytes:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE final (estimator TEXT, mse REAL)")
+    connection.executemany("INSERT INTO final VALUES (?, ?)", [("plain", 0.2), ("shrunk", float(NUMBER))])
+    connection.commit()
+    data = connection.serialize()
+    connection.close()
+    return data
+
+
+def parquet_table() -> bytes:
+    stream = io.BytesIO()
+    parquet.write_table(pa.table({"estimator": ["plain", "shrunk"], "mse": [0.2, float(NUMBER)]}), stream)
+    return stream.getvalue()
+
+
 RUN = builders.RUN.encode()
 
 # name -> (files added to the original repository, what must happen to the planted file)
@@ -157,6 +177,8 @@ PLANTED: dict[str, tuple[dict[str, bytes], str]] = {
     "number in a CSV of results": ({"tables/final.csv": f"estimator,mse\nplain,0.2\nshrunk,{NUMBER}\n".encode()}, "removed"),
     "number with more digits in JSON": (
         {"tables/final.json": json.dumps({"mse": {"shrunk": builders.expected_values()["shrunk"]}}).encode()}, "removed"),
+    "number in a data base": ({"tables/final.db": database()}, "removed"),
+    "number in a Parquet table": ({"tables/final.parquet": parquet_table()}, "removed"),
     "number in an SVG figure": (
         {"figures/bar.svg": f"<svg><text>MSE shrunk</text><text>{NUMBER}</text></svg>".encode()}, "removed"),
     "number in a notebook output": (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.sandbox.base import Command, CommandResult, ProducedFile, RunResult
@@ -192,6 +192,7 @@ def test_a_whole_run_with_its_commands_as_context(tmp_path: Path) -> None:
 NAMES = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8)
 
 
+@settings(deadline=None)  # examples take milliseconds, and a busy machine takes them away
 @given(
     st.lists(NAMES, min_size=2, max_size=5, unique=True),
     st.lists(NAMES, min_size=1, max_size=5, unique=True),
@@ -210,12 +211,14 @@ def test_every_cell_of_an_aligned_table_is_found_under_its_names(rows, columns, 
     assert seen == {(row, column): float(values[row, column]) for row in rows for column in columns}
 
 
+@settings(deadline=None)  # examples take milliseconds, and a busy machine takes them away
 @given(st.text(max_size=400))
 def test_any_text_is_survived(content: str) -> None:
     for item in observe_text(content, "stdout"):
         assert item.where.startswith("stdout:")
 
 
+@settings(deadline=None)  # examples take milliseconds, and a busy machine takes them away
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=5),
