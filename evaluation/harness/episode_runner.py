@@ -374,8 +374,8 @@ class Stoppable:
         return self._sandbox.status()
 
     def build(self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter) -> Image:
-        """As the sandbox below."""
-        return self._sandbox.build(spec, log=log, owner=owner, reporter=reporter)
+        """As the sandbox below, until the handle says stop."""
+        return self._sandbox.build(spec, log=log, owner=owner, reporter=reporter, stop=self._stop)
 
     def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
         """As the sandbox below, until the handle says stop."""

@@ -46,8 +46,8 @@ __all__ = [
 def pythons_of(sandbox: Sandbox) -> tuple[str, ...]:
     """The Pythons that environments of this sandbox can have, the preferred one first.
 
-    Containers stand on a Debian release, whose own Python it is; the process sandbox has the one that runs expbench's
-    environments. Which others there are on a machine is not looked for: a result must not depend on it.
+    Containers stand on a Debian or Ubuntu release, whose own Python it is; the process sandbox has the one that runs
+    expbench's environments. Which others there are on a machine is not looked for: a result must not depend on it.
     """
     from pipeline.sandbox.base import BuildSpec as _BuildSpec
 
@@ -56,7 +56,12 @@ def pythons_of(sandbox: Sandbox) -> tuple[str, ...]:
         return (preferred,)
     from pipeline.sandbox._base_image import SUITES, configured_base
 
-    return (preferred,) if configured_base() else (preferred, *(python for python in SUITES if python != preferred))
+    if configured_base():
+        return (preferred,)
+    minor = int(preferred.partition(".")[2])
+    distance = {python: int(python.partition(".")[2]) - minor for python in SUITES}
+    # what does not resolve for the preferred one is old code more often than new: older ones first, the nearest first
+    return tuple(sorted(SUITES, key=lambda python: (distance[python] > 0, abs(distance[python]))))
 
 
 def open_sandbox(kind: Literal["docker", "process"] | None = None) -> Sandbox:

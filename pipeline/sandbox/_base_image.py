@@ -1,6 +1,6 @@
-"""The base image of the Docker sandbox: Debian with Python, pip, venv, git and CA certificates.
+"""The base image of the Docker sandbox: Debian or Ubuntu with Python, pip, venv, git and CA certificates.
 
-It is bootstrapped from Debian's packages, because a machine that can install Debian packages need not reach an image
+It is bootstrapped from the distribution's packages, because a machine that can install such need not reach an image
 registry; with a registry and without `debootstrap`, the official Python image serves. Nothing is ever named `:latest`.
 Images are not removed here: they are a cache that `docker image ls --filter label=expbench=1` lists.
 """
@@ -22,6 +22,7 @@ from pipeline.progress import Reporter, SilentReporter
 from pipeline.sandbox._engine import connection, engine_error
 from pipeline.sandbox._hostconfig import debian_mirror
 from pipeline.sandbox._locks import locked
+from pipeline.sandbox._ubuntu import UBUNTU, ubuntu_keyring, ubuntu_mirror
 from pipeline.schema import Record
 
 if TYPE_CHECKING:
@@ -43,9 +44,16 @@ _BASE_VARIABLE: Final = "EXPBENCH_BASE_IMAGE"
 SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-SUITES: Final = {"3.9": "bullseye", "3.11": "bookworm", "3.13": "trixie"}
-"""Python -> the Debian release whose own Python it is. No other can be had from Debian; those of other sources (uv's
-are downloads from GitHub) are tried by the builder, and a build that finds none says so."""
+SUITES: Final = {
+    "3.8": ("ubuntu", "focal"),
+    "3.9": ("debian", "bullseye"),
+    "3.10": ("ubuntu", "jammy"),
+    "3.11": ("debian", "bookworm"),
+    "3.12": ("ubuntu", "noble"),
+    "3.13": ("debian", "trixie"),
+}
+"""Python -> the release whose own Python it is. Older ones stand in no release that is still served in full; those of
+other sources (uv's are downloads from GitHub) are tried by the builder, and a build that finds none says so."""
 
 
 class BaseRecipe(Record):
@@ -62,9 +70,22 @@ class BaseRecipe(Record):
 
     @classmethod
     def for_python(cls, python: str) -> BaseRecipe:
-        """The base whose own Python this is; the default base where no Debian release has it."""
-        suite = SUITES.get(python)
-        return cls() if suite is None else cls(suite=suite, registry_tag=f"{python}-slim-{suite}")
+        """The base whose own Python this is; the default base where no release has it."""
+        distribution, suite = SUITES.get(python, ("", ""))
+        if not suite:
+            return cls()
+        tag = f"{python}-slim-{suite}" if distribution == "debian" else f"{python}-slim-bookworm"
+        return cls(suite=suite, registry_tag=tag)
+
+    @property
+    def ubuntu(self) -> bool:
+        """Is it an Ubuntu release? Its packages for Python stand in `universe`, and it has a signing key of its own."""
+        return ("ubuntu", self.suite) in SUITES.values()
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Parts of the archive."""
+        return ("main", "universe") if self.ubuntu else ("main",)
 
     @property
     def reference(self) -> str:
@@ -155,15 +176,23 @@ def require_image(client: DockerClient, reference: str) -> str:
 
 
 def _bootstrap(client: DockerClient, recipe: BaseRecipe, reporter: Reporter) -> None:
-    mirror = debian_mirror()
+    mirror = ubuntu_mirror() if recipe.ubuntu else debian_mirror()
     reporter.start("base image")
     where = mirror or "debootstrap's own mirror"
-    reporter.step("base image", f"bootstrapping Debian {recipe.suite} from {where} (about two minutes, once)")
+    name = "Ubuntu" if recipe.ubuntu else "Debian"
+    reporter.step("base image", f"bootstrapping {name} {recipe.suite} from {where} (about two minutes, once)")
     with tempfile.TemporaryDirectory(prefix="expbench-base-") as scratch:
         root = Path(scratch) / "root"
         argv = ["debootstrap", f"--variant={recipe.variant}", f"--include={','.join(recipe.include)}"]
-        lines = _streamed([*argv, recipe.suite, str(root), *([mirror] if mirror else [])], where, reporter)
-        _finish_root(root, recipe.suite, mirror or debian_mirror(root / "etc/apt"))
+        script: list[str] = []
+        if recipe.ubuntu:
+            keyring = ubuntu_keyring(Path(scratch), mirror or UBUNTU)
+            argv += [f"--components={','.join(recipe.components)}", f"--keyring={keyring}", "--force-check-gpg"]
+            # an older debootstrap does not know newer releases by name; they are all made in the same way
+            script = ["/usr/share/debootstrap/scripts/gutsy"]
+        target = [recipe.suite, str(root), *([mirror] if mirror else []), *script]
+        lines = _streamed([*argv, *target], where, reporter)
+        _finish_root(root, recipe, mirror or debian_mirror(root / "etc/apt"))
         reporter.step("base image", "importing into Docker")
         _import(client, root, recipe, lines)
     reporter.end("base image", recipe.reference)
@@ -197,7 +226,7 @@ def _streamed(argv: list[str], where: str, reporter: Reporter) -> list[str]:
     return tail
 
 
-def _finish_root(root: Path, suite: str, mirror: str | None) -> None:
+def _finish_root(root: Path, recipe: BaseRecipe, mirror: str | None) -> None:
     """Drop download caches (about 100 MB) and host traces, name the update suite for later installs."""
     for pattern in ("var/cache/apt/archives/*.deb", "var/lib/apt/lists/*", "var/log/*.log", "var/log/apt/*"):
         for path in sorted(root.glob(pattern)):
@@ -206,7 +235,8 @@ def _finish_root(root: Path, suite: str, mirror: str | None) -> None:
             else:
                 path.unlink()
     if mirror:
-        sources = f"deb {mirror} {suite} main\ndeb {mirror} {suite}-updates main\n"
+        parts = f"{' '.join(recipe.components)}\n"
+        sources = "".join(f"deb {mirror} {suite} {parts}" for suite in (recipe.suite, f"{recipe.suite}-updates"))
         (root / "etc/apt/sources.list").write_text(sources, encoding="utf-8")
     for name in ("etc/hostname", "etc/resolv.conf"):
         (root / name).write_text("", encoding="utf-8")

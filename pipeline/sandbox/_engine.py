@@ -22,7 +22,9 @@ from pipeline.errors import ExpbenchError, FailureKind
 if TYPE_CHECKING:
     from docker import DockerClient
 
-__all__ = ["Attached", "connection", "engine_error", "gpu_unavailable", "labels", "unavailable"]
+    from pipeline.sandbox.base import StopHandle
+
+__all__ = ["Attached", "connection", "engine_error", "given_up", "gpu_unavailable", "labels", "unavailable"]
 
 _MUX = struct.Struct(">BxxxI")
 _STDOUT, _STDERR = 1, 2
@@ -41,6 +43,17 @@ def labels(owner: str, kind: Literal["container", "image"] = "container") -> dic
     hand is not ours to remove, although it carries the owner that built the image.
     """
     return {"expbench": "1", "expbench.owner": owner, "expbench.kind": kind}
+
+
+def given_up(what: str, reason: str) -> ExpbenchError:
+    """Somebody said stop while it was under way."""
+    return ExpbenchError(
+        FailureKind.INTERRUPTED,
+        what,
+        f"was given up: {reason}",
+        consequence="Its container was removed, and no image was made",
+        next_step="Run the same command again, with --resume where it has one",
+    )
 
 
 def unavailable(cause: str) -> ExpbenchError:
@@ -250,18 +263,22 @@ class Attached:
                 self.diagnostics = (self.diagnostics + payload)[-_TAIL:]
         return b"".join(out)
 
-    def lines(self, deadline_s: float) -> Iterator[bytes]:
+    def lines(self, deadline_s: float, stop: StopHandle | None = None) -> Iterator[bytes]:
         """Both streams as they come, until the program ends.
 
         Raises:
             TimeoutError: not within `deadline_s`.
+            ExpbenchError: `INTERRUPTED`: `stop` was called.
         """
         deadline = time.monotonic() + deadline_s
+        watched = [self.fileno()] if stop is None else [self.fileno(), stop.fileno()]
         while True:
+            if stop is not None and stop.reason:
+                raise given_up(self._what, stop.reason)
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            if not select.select([self.fileno()], [], [], min(left, 1.0))[0]:
+            if self.fileno() not in select.select(watched, [], [], min(left, 1.0))[0]:
                 continue
             self.diagnostics = b""
             data = self.read()

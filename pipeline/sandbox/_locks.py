@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 __all__ = ["cache_directory", "locked"]
+
+_POLL_S: Final = 0.2
 
 
 def cache_directory() -> Path:
@@ -22,17 +26,32 @@ def cache_directory() -> Path:
     return Path("/var/cache/expbench") if os.geteuid() == 0 else Path.home() / ".cache" / "expbench"
 
 
+def _taken(descriptor: int, *, wait: bool) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 @contextlib.contextmanager
-def locked(name: str) -> Iterator[None]:
+def locked(name: str, waiting: Callable[[], object] | None = None) -> Iterator[None]:
     """Hold the lock of this name against other threads and processes of this user; waits for it.
 
     The kernel releases it when its holder dies, so there are no stale locks.
+
+    Args:
+        name: of the lock.
+        waiting: called again and again while somebody else holds it; what it raises ends the wait.
     """
     directory = cache_directory() / "locks"
     directory.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(directory / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        while not _taken(descriptor, wait=waiting is None):
+            assert waiting is not None
+            waiting()
+            time.sleep(_POLL_S)
         yield
     finally:
         os.close(descriptor)

@@ -120,6 +120,8 @@ class RunSpec(Record):
     only."""
     gpus: Gpus | None = None
     """Docker only."""
+    dns: str | None = None
+    """Name server that the run asks, as an address inside; None: the engine's choice. Docker only."""
 
 
 class CommandResult(Record):
@@ -258,7 +260,16 @@ class StopHandle:
 
 @runtime_checkable
 class StoppableSandbox(Sandbox, Protocol):
-    """A sandbox whose runs can be ended from another thread."""
+    """A sandbox whose runs and builds can be ended from another thread."""
+
+    def build(
+        self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter, stop: StopHandle | None = None
+    ) -> Image:
+        """As `Sandbox.build`, and given up when `stop` says so: its container is removed, no image is made.
+
+        Raises:
+            ExpbenchError: `INTERRUPTED`; and what `Sandbox.build` raises.
+        """
 
     def run(
         self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str, stop: StopHandle | None = None

@@ -69,9 +69,11 @@ class DockerSandbox:
             return SandboxStatus(name="docker", available=False, detail=detail, next_step="Install a newer engine")
         return SandboxStatus(name="docker", available=True, detail=f"Docker Engine {engine} (API {api})")
 
-    def build(self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter) -> Image:
-        """See `Sandbox.build`."""
-        return images.build_environment(spec, log=log, owner=owner, reporter=reporter)
+    def build(
+        self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter, stop: StopHandle | None = None
+    ) -> Image:
+        """See `StoppableSandbox.build`."""
+        return images.build_environment(spec, log=log, owner=owner, reporter=reporter, stop=stop)
 
     def run(
         self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str, stop: StopHandle | None = None
@@ -162,6 +164,7 @@ def _settings(image: Image, python: str, spec: RunSpec, owner: str, cpus: float)
     if spec.outbox is not None:
         tmpfs[spec.outbox] = f"{disk},mode=0755"
     settings: dict[str, Any] = {} if spec.gpus is None else {"device_requests": [device_request(spec.gpus)]}
+    settings |= {} if spec.dns is None else {"dns": [spec.dns]}
     mounts = [Mount(mount.target, str(mount.source.resolve()), type="bind", read_only=True) for mount in spec.mounts]
     return settings | {
         "image": image.digest,

@@ -9,6 +9,7 @@ import json
 import shutil
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,11 +17,11 @@ from pipeline.digests import digest_of
 from pipeline.errors import FAILURES, ExpbenchError, FailureKind
 from pipeline.progress import Reporter
 from pipeline.sandbox._base_image import SYSTEM_PATH, BaseImage, BaseRecipe, base_image, image_id, require_image
-from pipeline.sandbox._engine import Attached, connection, engine_error, labels
+from pipeline.sandbox._engine import Attached, connection, engine_error, given_up, labels
 from pipeline.sandbox._hostconfig import install_settings
 from pipeline.sandbox._installlog import diagnose
 from pipeline.sandbox._locks import locked
-from pipeline.sandbox.base import BuildSpec, Image
+from pipeline.sandbox.base import BuildSpec, Image, StopHandle
 from pipeline.schema import Record
 
 if TYPE_CHECKING:
@@ -37,6 +38,18 @@ _PAUSE_S: Final = 2.0
 # dpkg and chown need these; there is no raw network, no device nodes, no tracing
 _BUILD_CAPABILITIES: Final = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID"]
 _INSIDE: Final = "/run/expbench"
+_OLD_SUBPROCESS: Final = """import os, subprocess, sys
+if sys.version_info < (3, 9):
+    def call(argv, user=None, group=None, extra_groups=None, umask=-1, _call=subprocess.call, **options):
+        def become():
+            os.setgroups(extra_groups)
+            os.setgid(group)
+            os.setuid(user)
+            os.umask(umask)
+        return _call(argv, preexec_fn=None if user is None else become, **options)
+    subprocess.call = call
+"""
+"""Python 3.8's `subprocess` cannot change the user: done ahead of the builder, whose text names the images it makes."""
 
 
 class ImageFacts(Record):
@@ -75,8 +88,10 @@ def image_facts(image: Image) -> ImageFacts:
     )
 
 
-def build_environment(spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter) -> Image:
-    """The image of `spec` on our base; see `Sandbox.build`."""
+def build_environment(
+    spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter, stop: StopHandle | None = None
+) -> Image:
+    """The image of `spec` on our base; see `StoppableSandbox.build`."""
     base = base_image(BaseRecipe.for_python(spec.python), reporter=reporter)
     digest = digest_of({"spec": spec.digest, "base": base.digest, "builder": _source("builder.py")})[:16]
     reference = f"{_REPOSITORY_ENV}:{digest}"
@@ -86,29 +101,39 @@ def build_environment(spec: BuildSpec, *, log: Path, owner: str, reporter: Repor
             return Image(reference=reference, digest=found, spec_digest=spec.digest)
         reporter.start("environment")
         reporter.step("environment", f"building {reference} ({len(spec.packages)} packages)")
-        with locked("env-" + digest):
+        with locked("env-" + digest, None if stop is None else partial(_go_on, stop, reference)):
             found = image_id(client, reference) or _build_with_retries(
-                client, base, spec, reference, log=log, owner=owner, reporter=reporter
+                client, base, spec, reference, log=log, owner=owner, reporter=reporter, stop=stop
             )
         reporter.end("environment", reference)
         return Image(reference=reference, digest=found, spec_digest=spec.digest)
 
 
+def _go_on(stop: StopHandle, reference: str) -> None:
+    if stop.reason:
+        raise given_up(f"build of {reference}", stop.reason)
+
+
 def _build_with_retries(
-    client: DockerClient, base: BaseImage, spec: BuildSpec, reference: str, *, log: Path, owner: str, reporter: Reporter
-) -> str:
+    client: DockerClient, base: BaseImage, spec: BuildSpec, reference: str, *, log: Path, owner: str,
+    reporter: Reporter, stop: StopHandle | None,
+) -> str:  # fmt: skip
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return _build(client, base, spec, reference, log=log, owner=owner)
+            return _build(client, base, spec, reference, log=log, owner=owner, stop=stop)
         except ExpbenchError as error:
-            if not FAILURES[error.kind].retry or attempt == _ATTEMPTS:
+            stopped = error.kind is FailureKind.INTERRUPTED  # to be tried again by who stopped it, not here
+            if stopped or not FAILURES[error.kind].retry or attempt == _ATTEMPTS:
                 raise
             reporter.warn(f"attempt {attempt} of {_ATTEMPTS}: {error}")
             time.sleep(_PAUSE_S * attempt)
     raise AssertionError("unreachable")
 
 
-def _build(client: DockerClient, base: BaseImage, spec: BuildSpec, reference: str, *, log: Path, owner: str) -> str:
+def _build(
+    client: DockerClient, base: BaseImage, spec: BuildSpec, reference: str, *, log: Path, owner: str,
+    stop: StopHandle | None,
+) -> str:  # fmt: skip
     from docker.errors import APIError
 
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +143,7 @@ def _build(client: DockerClient, base: BaseImage, spec: BuildSpec, reference: st
         container = Attached(client, f"build of {reference}", _build_settings(base, python, Path(scratch), owner))
         with container:
             try:
-                for data in container.lines(_BUILD_S):
+                for data in container.lines(_BUILD_S, stop):
                     output.write(data)
                     output.flush()  # a person may be following it
             except TimeoutError:
@@ -188,7 +213,7 @@ def _build_settings(base: BaseImage, python: str, scratch: Path, owner: str) -> 
     mounts += [Mount(str(path), str(path), type="bind", read_only=True) for path in install_settings().directories]
     return {
         "image": base.digest,
-        "command": [python, "-I", "-S", "-c", _source("builder.py")],
+        "command": [python, "-I", "-S", "-c", _OLD_SUBPROCESS + f"exec({_source('builder.py')!r})"],
         "user": "0:0",
         "working_dir": "/",
         "labels": labels(owner) | {"expbench.phase": "install"},

@@ -30,6 +30,7 @@ from typing import Any, Final, Literal
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import Reporter
 from pipeline.sandbox import _hostpython
+from pipeline.sandbox._engine import given_up
 from pipeline.sandbox._isolation import SCRATCH, Isolation, closed_parent, isolation, wrapped
 from pipeline.sandbox._locks import cache_directory
 from pipeline.sandbox._session import SupervisorGone, bootstrap, check_directories, drive, experiment_environment
@@ -97,8 +98,12 @@ class ProcessSandbox:
             next_step="Install Docker Engine, or permit unprivileged user namespaces",
         )
 
-    def build(self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter) -> Image:
-        """See `Sandbox.build`."""
+    def build(
+        self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter, stop: StopHandle | None = None
+    ) -> Image:
+        """See `StoppableSandbox.build`; a build that has begun here is finished."""
+        if stop is not None and stop.reason:
+            raise given_up(f"build of {spec.digest[:12]}", stop.reason)
         self._require_usable()
         return _hostpython.build_environment(spec, self.held, log=log, reporter=reporter)
 
@@ -219,11 +224,11 @@ def _refuse_what_needs_a_container(spec: RunSpec) -> None:
             consequence="Nothing was run",
             next_step="Use the Docker sandbox on a machine with GPUs",
         )
-    if spec.mounts or spec.outbox is not None:
+    if spec.mounts or spec.outbox is not None or spec.dns is not None:
         raise ExpbenchError(
             FailureKind.SANDBOX_UNAVAILABLE,
             "process sandbox",
-            "it has neither mounts nor an outbox",
+            "it has neither mounts nor an outbox nor a name server",
             consequence="Nothing was run",
             next_step="Install Docker Engine and use the Docker sandbox",
         )

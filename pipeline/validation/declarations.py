@@ -26,6 +26,7 @@ from packaging.utils import canonicalize_name
 
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
+from pipeline.validation.conda import conda_requirement
 from pipeline.validation.imports_map import conda_distribution, replacement
 from pipeline.validation.installs import installs_of
 from pipeline.validation.instructions import Instructions, read_dockerfile, read_readme
@@ -400,16 +401,11 @@ def _read_conda(text: str, path: str, into: Declarations) -> None:
 
 
 def _add_conda(item: str, where: str, into: Declarations) -> None:
-    match = re.match(r"^(?:[\w./-]+::)?([\w.-]+)\s*(.*)$", item.strip())
-    if not match:
+    found = conda_requirement(item)
+    if found is None:
         into.report(where, f"`{item}` is not a conda requirement: left out")
         return
-    name, version = match[1], match[2].strip()
-    if single := re.match(r"^={1,2}\s*([\w.*+!]+?)(?:=[\w*.]+)?$", version):
-        exact = single[1].rstrip("*").rstrip(".")
-        version = f"=={exact}.*" if exact else ""
-    elif version and version[0] not in "<>=!~":
-        version = f"=={version.split()[0].rstrip('*').rstrip('.')}.*"
+    name, version = found
     if name.lower() == "python":
         if version:
             into.require_python(version, where)

@@ -9,6 +9,9 @@ from pipeline.validation.declarations import Declarations
 
 __all__ = ["choose_pythons"]
 
+_PATCHES = 40
+"""Patch releases that a Python of the table has at most: `==3.8.5` means 3.8, whichever of them the sandbox has."""
+
 
 def choose_pythons(declared: Declarations, available: tuple[str, ...]) -> tuple[str, ...]:
     """The Pythons to try, best first: those that the repository supports, or all where it supports none of them."""
@@ -28,5 +31,6 @@ def choose_pythons(declared: Declarations, available: tuple[str, ...]) -> tuple[
 
 def _refused(declared: Declarations, python: str) -> list[tuple[str, SpecifierSet]]:
     """The declarations that rule out a Python, whatever its patch release."""
-    patches = (0, 2, 20)
-    return [item for item in declared.python if not any(item[1].contains(f"{python}.{patch}") for patch in patches)]
+    return [
+        item for item in declared.python if not any(item[1].contains(f"{python}.{patch}") for patch in range(_PATCHES))
+    ]

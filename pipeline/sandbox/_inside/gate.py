@@ -21,6 +21,8 @@ import struct
 import time
 from collections.abc import Callable
 
+from pipeline.sandbox._inside.wire import send_descriptor
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_NO_NEW_PRIVS = 38
 SET_MODE_FILTER, NEW_LISTENER, WAIT_KILLABLE = 1, 1 << 3, 1 << 5
@@ -67,7 +69,7 @@ def install(channel: socket.socket) -> str:
     for flags in (NEW_LISTENER | WAIT_KILLABLE, NEW_LISTENER):  # the second for Linux before 5.19
         listener = LIBC.syscall(machine[0], SET_MODE_FILTER, flags, filter_)
         if listener >= 0:
-            socket.send_fds(channel, [b"l"], [listener])
+            send_descriptor(channel, b"l", listener)
             os.close(listener)
             return ""
     return f"seccomp: {os.strerror(ctypes.get_errno())}"

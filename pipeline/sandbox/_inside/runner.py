@@ -18,7 +18,7 @@ from typing import Any
 
 from pipeline.sandbox._inside.gate import Gate, install
 from pipeline.sandbox._inside.watch import POLL_S, Watch, below, descendants, processes, tasks_below
-from pipeline.sandbox._inside.wire import INDEX, STOP, ClientGone, read_frame, send
+from pipeline.sandbox._inside.wire import INDEX, STOP, ClientGone, read_frame, receive_descriptor, send
 
 CHUNK = 1 << 16
 ASK_S = 2.0  # 5 ms when nobody disturbs
@@ -34,6 +34,11 @@ def limit_processes(spec: dict[str, Any], channel: socket.socket) -> None:
     most = spec["nproc"]["alone" if why else "beside_gate"]
     if most is not None:
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+
+
+def exit_code(status: int) -> int:
+    """What `os.waitstatus_to_exitcode` says, which Python 3.8 does not have: minus the signal, or the exit code."""
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def become_user(spec: dict[str, Any]) -> None:
@@ -190,9 +195,9 @@ class Runner:
             pid, why = spawn(command, self.spec, stdout, stderr, theirs)
             ours.setblocking(False)
             with contextlib.suppress(BlockingIOError):
-                said, listeners, _, _ = socket.recv_fds(ours, 512, 1)
-                if listeners:
-                    self.gate = Gate(listeners[0], int(self.spec["pids"]), self.tasks)
+                said, listener = receive_descriptor(ours, 512)
+                if listener is not None:
+                    self.gate = Gate(listener, int(self.spec["pids"]), self.tasks)
                 else:
                     self.ungated = said.decode("utf-8", "replace")
                     self.watch.counts_tasks = True
@@ -215,7 +220,7 @@ class Runner:
             flooded = self.drain(fd, index, stream)
             limit = limit or flooded
             os.close(fd)
-        code = os.waitstatus_to_exitcode(self.status.get(pid, signal.SIGKILL))
+        code = exit_code(self.status.get(pid, signal.SIGKILL))
         if pid >= 0 and limit is None:
             # what the kernel counted holds however the command ended: whether a poll saw it would be luck
             limit = self.watch.counted() or (self.watch.exceeded(force=True) if code != 0 else None)

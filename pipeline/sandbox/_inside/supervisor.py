@@ -1,7 +1,7 @@
 """The program that runs the commands *inside* a sandbox, for both back ends.
 
 This package is sent into the sandbox as text (`_session.supervisor_source`) and run by a Python of the sandbox's own
-with `-I -S`: it uses the standard library only, imports nothing of expbench but itself and must run on Python 3.9 and
+with `-I -S`: it uses the standard library only, imports nothing of expbench but itself and must run on Python 3.8 and
 later. It speaks frames (see `wire`) over its stdin and stdout; `_session.py` is the other end:
 
     in:   S spec (JSON)   D directory   F file, its bytes follow   L link   Z end of tree
@@ -38,7 +38,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from pipeline.sandbox._inside.runner import Runner, ask_as_user, become_user
+from pipeline.sandbox._inside.runner import Runner, ask_as_user, become_user, exit_code
 from pipeline.sandbox._inside.tree import receive_tree, send_manifest, send_wanted
 from pipeline.sandbox._inside.watch import Watch
 from pipeline.sandbox._inside.wire import ClientGone, read_frame, send, send_json
@@ -91,7 +91,7 @@ def in_child(work: Callable[[], None], spec: dict[str, Any]) -> int:
             sys.stderr.flush()
         finally:
             os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return exit_code(os.waitpid(pid, 0)[1])
 
 
 def serve() -> None:

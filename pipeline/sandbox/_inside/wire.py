@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import array
 import json
 import os
+import socket
 import struct
 from typing import Any
 
@@ -45,3 +47,18 @@ def send(kind: bytes, payload: bytes = b"") -> None:
 def send_json(kind: bytes, value: Any) -> None:
     """One frame with JSON in it."""
     send(kind, json.dumps(value).encode("ascii"))
+
+
+def send_descriptor(channel: socket.socket, text: bytes, descriptor: int) -> None:
+    """What `socket.send_fds` does, which Python 3.8 does not have."""
+    channel.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))])
+
+
+def receive_descriptor(channel: socket.socket, size: int) -> tuple[bytes, int | None]:
+    """A message with the descriptor that came with it, as `socket.recv_fds` has them."""
+    found = array.array("i")
+    text, ancillary, _, _ = channel.recvmsg(size, socket.CMSG_LEN(found.itemsize))
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found.frombytes(data[: len(data) - len(data) % found.itemsize])
+    return text, found[0] if found else None
