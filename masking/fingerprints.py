@@ -81,12 +81,25 @@ def _powers(base: int, length: int) -> tuple[Hashes, Hashes]:
     return result[0], result[1]
 
 
-def _spans_hash(values: Hashes, starts: NDArray[np.intp], ends: NDArray[np.intp], base: int, length: int) -> Hashes:
-    """Polynomial hash of `values[start:end]` for every span, from prefix sums: independent of the position."""
-    powers, inverses = _powers(base, length)
+def _prefix_sums(values: Hashes, base: int) -> Hashes:
+    """prefix[i] = sum over j < i of values[j] * base^j, modulo 2^64."""
+    powers, _ = _powers(base, CHUNK + OVERLAP)
     prefix = np.zeros(len(values) + 1, dtype=np.uint64)
     np.cumsum(values * powers[: len(values)], dtype=np.uint64, out=prefix[1:])
-    return _mix((prefix[ends] - prefix[starts]) * inverses[starts])
+    return prefix
+
+
+def _spans_hash(values: Hashes, starts: NDArray[np.intp], ends: NDArray[np.intp], base: int) -> Hashes:
+    """Polynomial hash of `values[start:end]` for every span, from prefix sums: independent of the position."""
+    prefix = _prefix_sums(values, base)
+    return _mix((prefix[ends] - prefix[starts]) * _powers(base, CHUNK + OVERLAP)[1][starts])
+
+
+def _windows_hash(values: Hashes, k: int, base: int) -> Hashes:
+    """The same for every window of k values, without looking each of them up."""
+    prefix = _prefix_sums(values, base)
+    count = len(values) - k + 1
+    return _mix((prefix[k:] - prefix[:count]) * _powers(base, CHUNK + OVERLAP)[1][:count])
 
 
 def _token_hashes(data: bytes) -> tuple[Hashes, NDArray[np.bool_]]:
@@ -103,7 +116,7 @@ def _token_hashes(data: bytes) -> tuple[Hashes, NDArray[np.bool_]]:
     after[:-1] = word[1:]
     starts = np.flatnonzero(mark | (word & ~before))
     ends = np.flatnonzero(mark | (word & ~after)) + 1
-    hashes = _spans_hash(_BYTE_VALUES[raw], starts, ends, _BASE, CHUNK + OVERLAP)
+    hashes = _spans_hash(_BYTE_VALUES[raw], starts, ends, _BASE)
     first = raw[starts]
     is_name = word[starts] & ~((first >= 0x30) & (first <= 0x39))
     return hashes, is_name
@@ -168,11 +181,11 @@ def kgrams(data: bytes, views: tuple[View, ...] = (KEPT, ABSTRACTED)) -> Iterato
             continue
         hashes, is_name = _token_hashes(chunk)
         for view in views:
-            if len(hashes) < view.k:
+            # a table of numbers has no names: abstracted it is what it was, and the kept view has seen it
+            if len(hashes) < view.k or (view.name == "abstracted" and not is_name.any()):
                 continue
             tokens = hashes if view.name == "kept" else _abstract(hashes, is_name)
-            starts = np.arange(len(tokens) - view.k + 1)
-            yield view, _spans_hash(tokens, starts, starts + view.k, _GRAM_BASE, CHUNK + OVERLAP)
+            yield view, _windows_hash(tokens, view.k, _GRAM_BASE)
 
 
 def code_only(data: bytes) -> bytes:

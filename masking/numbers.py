@@ -218,36 +218,43 @@ class NumberProbe:
 
     def __init__(self, claims: Iterable[NumericClaim]) -> None:
         self.targets = tuple(_target(claim) for claim in claims)
-        forms = [form for target in self.targets for form in target.forms]
-        self._values = np.sort(np.array([form.value for form in forms], dtype=np.float64))
-        self._widest = max((form.tolerance for form in forms), default=0.0)
+        forms = [(form, number) for number, target in enumerate(self.targets) for form in target.forms]
+        self._values = np.sort(np.array([form.value for form, _ in forms], dtype=np.float64))
+        self._widest = max((form.tolerance for form, _ in forms), default=0.0)
+        self._form_values = np.array([form.value for form, _ in forms], dtype=np.float64)
+        self._form_tolerances = np.array([form.tolerance * (1 - 1e-9) for form, _ in forms], dtype=np.float64)
+        self._form_targets = np.array([number for _, number in forms], dtype=np.intp)
 
-    def _candidates(self, data: bytes) -> tuple[list[int], int]:
-        """(positions in the order of numbers that may match, how many numbers there are), vectorised.
+    def _candidates(self, data: bytes) -> tuple[dict[int, list[int]], int]:
+        """(position in the order of numbers -> targets that it matches, how many numbers there are), vectorised.
 
-        Of more than MAX_CANDIDATES the first ones serve: so many matches are a data file's, and chance.
+        Of more than MAX_CANDIDATES near ones the first serve: so many matches are a data file's, and chance.
         """
         tokens = _NUMBER.findall(data)
         if not tokens or not len(self._values):
-            return [], len(tokens)
+            return {}, len(tokens)
         numbers = np.array(tokens).astype(np.float64)
         place = np.searchsorted(self._values, numbers)
         below = np.abs(numbers - self._values[np.maximum(place - 1, 0)])
         above = np.abs(numbers - self._values[np.minimum(place, len(self._values) - 1)])
-        near = np.minimum(below, above) <= self._widest * (1 + 1e-9)
-        return [int(index) for index in np.flatnonzero(near)[:MAX_CANDIDATES]], len(tokens)
+        near = np.flatnonzero(np.minimum(below, above) <= self._widest * (1 + 1e-9))[:MAX_CANDIDATES]
+        distance = np.abs(numbers[near][:, None] - self._form_values[None, :])
+        found: dict[int, list[int]] = {}
+        for row, form in zip(*np.nonzero(distance <= self._form_tolerances[None, :]), strict=True):
+            targets = found.setdefault(int(near[row]), [])
+            target = int(self._form_targets[form])
+            if target not in targets:
+                targets.append(target)
+        return found, len(tokens)
 
-    def _matches(self, data: bytes, candidates: list[int]) -> Iterator[tuple[re.Match[bytes], _Target]]:
-        wanted = set(candidates)
+    def _matches(self, data: bytes, found: dict[int, list[int]]) -> Iterator[tuple[re.Match[bytes], _Target]]:
+        last = max(found)
         for index, match in enumerate(_NUMBER.finditer(data)):
-            if index > candidates[-1]:
+            if index in found:
+                for target in found[index]:
+                    yield match, self.targets[target]
+            if index == last:
                 return
-            if index not in wanted:
-                continue
-            number = float(match[0])
-            for target in self.targets:
-                if any(abs(number - form.value) <= form.tolerance * (1 - 1e-9) for form in target.forms):
-                    yield match, target
 
     def find(self, data: bytes, kind: TextKind) -> list[NumberHit]:
         """All occurrences worth reporting, best first, then by place.
