@@ -1,0 +1,392 @@
+"""What a text says came out: each clause as a proposition - who against whom, in which direction, of what, under what.
+
+Where `statements` reads comparisons between the names that a task lists, this reader takes any names, so that outcomes
+which are told in words alone can be judged. It reads directions (better, more, equal, best), trends with what drives
+them, shapes of curves, chains (`A > B > C`), quantities, and plain statements with their negation. Causes, purposes and
+interpretations behind an outcome are left out. Non-goals: pronouns, arithmetic, meaning beyond the lexicon's classes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final
+
+from evaluation.judges.lexicon import (
+    DIMINUTIVES,
+    DOUBTFUL,
+    EQUAL,
+    FRAMES,
+    STRONG,
+    Cue,
+    aspects_of,
+    content,
+    cues_in,
+    polarity_of,
+    shape_of,
+)
+from evaluation.judges.quantities import Quantity, quantities_in
+
+__all__ = ["Proposition", "read_propositions", "read_tables"]
+
+POSITIVE: Final = frozenset({1})
+NEGATIVE: Final = frozenset({-1})
+LEVEL: Final = frozenset({0})
+
+
+@dataclass(frozen=True, slots=True)
+class Proposition:
+    """One thing that a text says."""
+
+    quote: str
+    topic: frozenset[str]
+    """Telling words of the clause."""
+    signs: frozenset[int] = frozenset()
+    """Directions that it allows, of the subject against the other side, good is +1; empty: no direction is told."""
+    subject: frozenset[str] = frozenset()
+    other: frozenset[str] = frozenset()
+    extreme: bool = False
+    """Best or worst of all; `other` is empty."""
+    trend: bool = False
+    """Along something that grows."""
+    shape: str = ""
+    strength: str = ""
+    aspects: frozenset[str] = frozenset()
+    """What is measured, where it is named."""
+    focus: frozenset[str] = frozenset()
+    """What stands right behind the cue: what is more, less or better."""
+    scope: frozenset[str] = frozenset()
+    """Conditions that it is limited to (`on ETTh1`)."""
+    negated: bool = False
+    """Of a plain statement; a negated direction has other `signs`."""
+    quantities: tuple[Quantity, ...] = field(default=())
+    cell: bool = False
+    """A number of a table: confirms or contradicts, but nobody need repeat it."""
+
+
+_SENTENCE: Final = re.compile(r"(?<=[.;!?])[”\"')*]*\s+(?=[A-Z“\"(*\-~\d])|\n+|;\s+|\s•\s")
+_CLAUSE: Final = re.compile(
+    r",?\s*\b(?:while|whereas|but|although|though|however|in contrast|on the other hand|yet)\b,?\s+|\s+[–—]\s+|"
+    r",\s+(?:and|with)\s+(?=[\w\s]{0,60}?"
+    r"\b(?:is|are|was|were|ha[sd]|have|drop|ris|fall|increas|decreas|reach|show|remain|perform|achiev|outperform|"
+    r"improv|"
+    r"degrad|reduc|maintain|lower|higher))|,\s+(?=(?:reduc|increas|decreas|improv|outperform|surpass|reach|achiev|"
+    r"exceed)ing\b)",
+    re.I,
+)
+_ASIDE: Final = re.compile(
+    r",?\s*\b(?:thereby|thus|hence|therefore|so that|because|due to|owing to|since|despite|supporting|confirming|"
+    r"demonstrating|"
+    r"indicating|suggesting|validating|highlighting|reinforcing|underscoring|emphasi[sz]ing|justifying|proving|"
+    r"ensuring|as "
+    r"(?:evidenced|supported|shown|depicted|detailed|documented|measured|confirmed) (?:by|in))\b[^;]*$",
+    re.I,
+)
+"""Causes and interpretations: what follows is not the outcome (`..., confirming that it scales`)."""
+_BRACKET: Final = re.compile(r"\s*\((?:e\.g\.|i\.e\.|see|cf\.|as |fig|tab)[^()]*\)", re.I)
+_NEGATION: Final = re.compile(
+    r"\b(?:not(?! only)|never|neither|cannot|can't|fail(?:s|ed)? to|unable to|isn't|aren't|doesn't|don't|didn't|"
+    r"wasn't|weren't|no longer|"
+    r"nor|could not|contrary to|rather than|instead of|no evidence(?: that| of)?|hardly|rarely|unsuccessful\w*|"
+    r"fails?|failed|"
+    r"impossible|lacks?|absence of|without success|refut\w+|disprov\w+|contradict\w*)\b",
+    re.I,
+)
+_NO: Final = re.compile(
+    r"\b(?:no|without|zero|neither|nor)(?: \w+ly)?(?: (?:significant|clear|notable|measurable|further|additional|"
+    r"any|real|such|performance|accuracy|quality|consistent))* ?$",
+    re.I,
+)
+_THAN: Final = re.compile(
+    r"\b(?:than|compared (?:to|with)|relative to|in comparison (?:to|with)|versus|vs\.?|as opposed to|against|"
+    r"over(?= (?:the |that |all |other |its |"
+    r"[A-Z~\d]))|behind|below|above)\b",
+    re.I,
+)
+_SCOPE: Final = re.compile(
+    r"\b(?:on|in|for|under|at|across|when using|during|within|at)\s+((?:the |both |all )?[\w@.+/&-]+(?: (?:and |"
+    r"& |, )?[\w@.+/&-]+){0,4})",
+    re.I,
+)
+_DRIVER: Final = re.compile(
+    r"\b(?:as|when|once|while)\b(?P<what>[^,;.()]{0,80}?)\b(?:(?P<up>increas\w*|gr[eo]ws?\b|growing|ris(?:es?|"
+    r"ing)|rose|rais\w+|gets? (?:larger|longer|"
+    r"bigger|higher)|(?:is|are|becomes?) (?:larger|longer|bigger|higher|increased)|(?:goes|going|"
+    r"went) (?:from [\d.]+ to [\d.]+|up))|(?P<down>decreas\w*|declin\w*|"
+    r"falls?\b|fell|drops?\b|shrink\w*|(?:is|are|becomes?|gets?) (?:smaller|fewer|lower|shorter|reduced|scarcer?)|"
+    r"goes down))|\b(?:with|for|using)(?P<what2>(?: [\w-]+)? )"
+    r"(?:(?P<up2>more|larger|increasing|increased|longer|bigger|growing)|(?P<down2>fewer|smaller|decreasing|"
+    r"shorter|less))\b(?P<rest>(?: [\w-]+){0,3})",
+    re.I,
+)
+"""`as p grows`, `with more waves`: what drives a trend."""
+_PUSHED: Final = re.compile(
+    r"^(?:an? |the |further |any |that )*(?:(?P<up>increas\w*|rais\w+|larger|higher|more|longer|growing|"
+    r"scaling(?: up)?|adding|enlarging|greater)|"
+    r"(?P<down>decreas\w*|reduc\w+|lowering|smaller|fewer|shorter|shrinking|less))\b(?P<what>(?:(?!\b(?:than|is|"
+    r"are)\b)[^,;]){0,80}?)\b(?:"
+    r"leads? to|led to|results? in|yields?|gives?|brings?|causes?|makes?|(?=improv|boost|enhanc|reduc|increas|"
+    r"decreas|degrad|lower|rais|hurt|harm|help|rise|drop|fall))",
+    re.I,
+)
+_CHAIN: Final = re.compile(r"[\w.+/()&-]+(?: [\w.+/()&-]+){0,3}(?:\s*>\s*[\w.+/()&-]+(?: [\w.+/()&-]+){0,3})+")
+_FOLLOWED: Final = re.compile(r",?\s*(?:closely )?followed by\s+", re.I)
+_PROPER: Final = re.compile(r"^[~]?\w*$")
+_LIST: Final = re.compile(r"\s*(?:,\s*(?:and |then |finally )?|\band\b|\bthen\b)\s*")
+_TABLE: Final = re.compile(r"^\s*\|.*\|\s*$", re.M)
+
+
+def read_propositions(text: str) -> list[Proposition]:
+    """The propositions of a text, in order. Rows of tables are left out: they are numbers, not sentences."""
+    found: list[Proposition] = []
+    plain = re.sub(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", _TABLE.sub("", text))
+    for sentence in _SENTENCE.split(plain):
+        found += _of_sentence(sentence.strip(" \t-•").strip())
+    return found
+
+
+def read_tables(text: str) -> list[Proposition]:
+    """The numbers of a text's Markdown tables, each with the words of its row's labels and its column's header."""
+    found: list[Proposition] = []
+    header: list[str] = []
+    for line in text.splitlines():
+        if not _TABLE.match(line):
+            header = []
+            continue
+        cells = [re.sub(r"[*`]", "", cell).strip() for cell in line.strip().strip("|").split("|")]
+        if all(re.fullmatch(r":?-+:?", cell) for cell in cells):
+            continue
+        if not header:
+            header = cells
+            continue
+        found += _cells(header, cells, line)
+    return found
+
+
+def _cells(header: list[str], cells: list[str], line: str) -> list[Proposition]:
+    numbers = [quantities_in(cell) for cell in cells]
+    labels = [cell for cell, read in zip(cells, numbers, strict=True) if not read]
+    if not content(" ".join(labels)):  # a row that is named by a number cannot be told from what is measured
+        return []
+    found = []
+    for index, read in enumerate(numbers):
+        if len(read) == 1 and index < len(header):
+            words_ = content(" ".join([*labels, header[index]]))
+            found.append(
+                Proposition(
+                    quote=line.strip()[:200], topic=words_, quantities=(replace(read[0], near=words_),), cell=True
+                )
+            )
+    return found
+
+
+def _of_sentence(sentence: str) -> list[Proposition]:
+    if DOUBTFUL.search(sentence):
+        return []
+    bare = _BRACKET.sub("", sentence)
+    bare = FRAMES.sub(" ", bare)
+    bare = " ".join(_ASIDE.sub("", bare).split())
+    found: list[Proposition] = _numbers_aside(sentence, bare)
+    carried: frozenset[str] = frozenset()
+    for clause in _CLAUSE.split(bare):
+        if not clause or not content(clause):
+            continue
+        for proposition in _of_clause(clause.strip(" ,.")):
+            # `AUROC stays high, while dropping on D`: a clause without a subject goes on about the one before
+            whole = (
+                proposition
+                if proposition.subject or not carried
+                else replace(proposition, subject=carried, topic=proposition.topic | carried)
+            )
+            carried = whole.subject or carried
+            found.append(whole)
+    return found
+
+
+def _numbers_aside(sentence: str, bare: str) -> list[Proposition]:
+    """The numbers that stand in brackets and asides, which are otherwise left out."""
+    aside = [
+        part
+        for pattern in (_BRACKET, _ASIDE)
+        for part in re.findall(r".+", " ".join(m[0] for m in pattern.finditer(sentence)))
+    ]
+    kept = {quantity.text for quantity in quantities_in(bare)}
+    quantities = tuple(q for part in aside for q in quantities_in(part) if q.text not in kept)
+    return [Proposition(quote=sentence[:200], topic=content(sentence), quantities=quantities)] if quantities else []
+
+
+def _of_clause(clause: str) -> list[Proposition]:
+    chained = [*_chains(clause), *_followed(clause)]
+    if chained:
+        return chained
+    plain, push, driver = _without_driver(clause)
+    quantities = tuple(quantities_in(clause))
+    topic = content(clause)
+    base = Proposition(
+        quote=clause[:200], topic=topic, aspects=aspects_of(plain), scope=_scope(plain), quantities=quantities,
+        shape=shape_of(clause), trend=driver is not None,
+    )  # fmt: skip
+    cues = _leading(cues_in(plain))
+    if not cues:
+        return [replace(base, negated=_negated(clause), subject=_entities(clause))]
+    return [_directed(base, plain, cue, cues, push, driver) for cue in cues]
+
+
+def _leading(cues: list[Cue]) -> list[Cue]:
+    """The cues that carry a clause: one a stretch of words, the first of each (`improves ... by reducing`)."""
+    kept: list[Cue] = []
+    for cue in cues:
+        if not kept or cue.start - kept[-1].end > 1:
+            kept.append(cue)
+    return kept[:4]
+
+
+def _without_driver(clause: str) -> tuple[str, int, frozenset[str] | None]:
+    """(the clause without what drives the trend, +1 or -1 as that grows or shrinks, the driver's words)."""
+    for pattern in (_DRIVER, _PUSHED):
+        match = pattern.search(clause)
+        if match and cues_in(clause[: match.start()] + " " + clause[match.end() :]):
+            groups = match.groupdict()
+            what = " ".join(groups.get(name) or "" for name in ("what", "what2", "rest"))
+            if groups.get("what2") and aspects_of(what):
+                continue  # `with less latency` is an outcome
+            sign = 1 if groups.get("up") or groups.get("up2") else -1
+            denied = " does not" if _negated(match[0]) else ""
+            return f"{clause[: match.start()]}{denied} {clause[match.end() :]}".strip(" ,"), sign, content(what)
+    return clause, 1, None
+
+
+def _directed(
+    base: Proposition, clause: str, cue: Cue, cues: list[Cue], push: int, driver: frozenset[str] | None
+) -> Proposition:
+    before, after = clause[: cue.start], clause[cue.end :]
+    sign = polarity_of(cue, before, after) * push
+    than = (
+        re.match(r"\s+to\b", after) if re.search(r"ior$", cue.text, re.I) else _THAN.search(after)
+    )  # superior, inferior
+    nearest = next((other.start - cue.end for other in cues if other.start >= cue.end), len(after))
+    right = after[than.end() :] if than else after if _takes_object(cue) else ""
+    left = before if before.strip() else ""
+    subject, other = _entities(_head(left)), _entities(_until_scope(right))
+    if driver is not None and not subject:
+        subject = driver
+    if cue.kind in {"extreme", "extreme-amount"}:
+        by = re.search(r"\b(?:by|for|with|is|was|are|were)\s|:", after)
+        if not subject and by:
+            subject = _entities(after[by.end() :])
+        other = frozenset()
+    if cue.kind in EQUAL and not than:
+        other = frozenset()
+        subject = _entities(clause)
+    near = after[: max(nearest, 0)] if nearest else after
+    negated = _negated(before) or (bool(_NO.search(before)) and cue.kind not in EQUAL)
+    signs = frozenset({sign}) if cue.kind not in EQUAL else LEVEL
+    if cue.kind == "at-least":
+        signs = frozenset({0, 1})
+    if sign < 0 and cue.kind in {"quality", "amount"} and DIMINUTIVES.search(f"{before[-30:]} {after[:12]}"):
+        signs = frozenset({-1, 0})
+    if negated:
+        signs = LEVEL if _NO.search(before) else frozenset({-1, 0, 1}) - signs
+    strength = (
+        "slight" if DIMINUTIVES.search(before[-30:]) else "strong" if STRONG.search(before[-30:] + cue.text) else ""
+    )
+    aspects = aspects_of(near) or aspects_of(before) or base.aspects
+    return replace(
+        base, signs=signs, subject=subject, other=other - subject if other - subject else other,
+        extreme=cue.kind.startswith("extreme"), strength=strength,
+        focus=frozenset() if _takes_object(cue) else content(" ".join(_THAN.split(near)[0].split()[:6])),
+        aspects=aspects | ({"resource"} if cue.kind == "cost" else set()),
+    )  # fmt: skip
+
+
+def _takes_object(cue: Cue) -> bool:
+    """`outperforms B`, `exceeds B`, `matches B`: the other side follows at once."""
+    return (
+        re.match(r"(?:out-?perform|surpass|beat|exceed|under-?perform|match|equal|lag|trail)", cue.text, re.I)
+        is not None
+    )
+
+
+def _head(text: str) -> str:
+    """What stands before a cue without a leading condition (`On D, A ...`), and only its last part after a colon."""
+    found = re.sub(r"^(?:on|in|under|at|for|across|with|among|of|when|as|if)\b[^,]*,\s*", "", text.strip(), flags=re.I)
+    return found.rsplit(":", maxsplit=1)[-1]
+
+
+def _until_scope(text: str) -> str:
+    return re.split(
+        r"\b(?:on|in|under|at|across|for|by|when|while|with respect to|in terms of|especially)\b|[;]", text, maxsplit=1
+    )[0]
+
+
+_MEASURES: Final = content(
+    "accuracy error loss score scores metric metrics rate rates time latency memory cost prediction predictive "
+    "detection significant consistent substantial slight overall average mean test train lower higher "
+    "improvement degradation drop gain increase decrease superior inferior better best worst highest lowest "
+    "comparable similar competitive numerical quantitative qualitative strong robust good poor high low large "
+    "small clear marked quality capability statistically ability effectiveness efficiency perform outperform "
+    "improve reduce enhance surpass exceed match difference"
+)
+
+
+def _entities(text: str) -> frozenset[str]:
+    """The words of a side that tell things apart; what is measured and how well is said elsewhere."""
+    found = content(_until_numbers(text))
+    return (found - _MEASURES - content(" ".join(aspects_of(text)))) or frozenset()
+
+
+def _until_numbers(text: str) -> str:
+    return re.sub(r"\([^()]*\d[^()]*\)", " ", text)
+
+
+def _scope(text: str) -> frozenset[str]:
+    """Conditions by names: what follows `on`, `in`, `for`, `under` and carries a capital or a digit."""
+    found: set[str] = set()
+    for match in _SCOPE.finditer(text):
+        names = [word for word in re.findall(r"[\w@.+/-]+", match[1]) if re.search(r"[A-Z\d]", word)]
+        found |= content(" ".join(names)) - content(" ".join(aspects_of(match[1])))
+    return frozenset(found)
+
+
+def _negated(text: str) -> bool:
+    """An odd number of negations."""
+    return len(_NEGATION.findall(text)) % 2 == 1
+
+
+def _chains(clause: str) -> list[Proposition]:
+    """`A > B > C`, where the sides are names and not numbers."""
+    found = []
+    for match in _CHAIN.finditer(clause):
+        sides = [content(_until_scope(side)) for side in match[0].split(">")]
+        if all(sides):
+            found += [_pair(clause, left, right) for left, right in pairwise(sides)]
+    return found
+
+
+def _followed(clause: str) -> list[Proposition]:
+    """`A is best, followed by B and C`."""
+    parts = _FOLLOWED.split(clause)
+    if len(parts) < 2 or not cues_in(parts[0]):
+        return []
+    first = _of_clause(parts[0].strip(" ,"))
+    ranked = [*[side for part in parts[1:] for piece in _LIST.split(part) if (side := _entities(piece))]]
+    leader = first[0].subject
+    sign = next(iter(first[0].signs), 1)
+    names = [leader, *ranked]
+    return [
+        *first,
+        *[replace(_pair(clause, one, two), signs=frozenset({sign})) for one, two in pairwise(names) if one and two],
+    ]
+
+
+def _pair(clause: str, left: frozenset[str], right: frozenset[str]) -> Proposition:
+    return Proposition(
+        quote=clause[:200],
+        topic=left | right,
+        signs=POSITIVE,
+        subject=left,
+        other=right,
+        aspects=aspects_of(clause),
+        scope=_scope(clause),
+    )
