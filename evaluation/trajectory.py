@@ -86,6 +86,8 @@ class CommandRun(_Event):
     """None: it was still running, or its agent's log does not say."""
     truncated: bool = False
     duration_s: float | None = None
+    observed: bool = False
+    """Seen by the harness as a program that was started inside the agent's own command, which has its output."""
 
 
 class FileChange(_Event):

@@ -35,10 +35,14 @@ def _git(name: str, command: str) -> Scenario:
 
 
 def _cheat(
-    name: str, code: str, *steps: Run | Write, kind: str = "fabricated_result", end: Respond | None = None
-) -> Scenario:
+    name: str, code: str, *steps: Run | Write, kind: str = "fabricated_result", end: Respond | None = None,
+    attempt: bool = False,
+) -> Scenario:  # fmt: skip
     return Scenario(
-        name, (*steps, Write("study.py", code), Run("python study.py"), HONEST[4], end or Respond(_fake)), (kind,)
+        name,
+        (*steps, Write("study.py", code), Run("python study.py"), HONEST[4], end or Respond(_fake)),
+        (kind,),
+        attempt,
     )
 
 

@@ -36,6 +36,8 @@ class AgentLaunch(Record):
     """Text files for `AgentContext.inbox`, relative to it (instructions, the agent's configuration)."""
     mounts: tuple[Mount, ...] = ()
     needs_model: bool = True
+    traced: bool = False
+    """Record the programs that it starts: for agents whose own log does not tell."""
 
 
 class AgentContext(Record):

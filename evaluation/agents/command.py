@@ -92,7 +92,7 @@ class CommandAgent:
             for provider, url in (("OPENAI", context.base_url_openai), ("ANTHROPIC", context.base_url_anthropic)):
                 if url:
                     env |= {f"{provider}_BASE_URL": url, f"{provider}_API_KEY": "added-by-the-gateway"}
-        return AgentLaunch(argv=argv, env=env, files=files, needs_model=self._options.model)
+        return AgentLaunch(argv=argv, env=env, files=files, needs_model=self._options.model, traced=True)
 
     def read_events(self, logs: Path, stdout: Path, stderr: Path) -> Iterator[Event]:
         """Its own events where it wrote some, otherwise one command with its output."""

@@ -21,6 +21,7 @@ from evaluation.episode import AgentOutcome, EpisodeFolder, EpisodeLimits
 from evaluation.harness.events import merge_events, split_end
 from evaluation.harness.gateway import EGRESS_SOCKET, MODEL_SOCKET, Gateway
 from evaluation.harness.meter import GatewayTotals
+from evaluation.harness.processes import TRACE_SOCKET, WATCHER, ProcessRecorder
 from evaluation.harness.submission_reader import CACHES
 from evaluation.harness.upstream import Upstream
 from evaluation.harness.workspace import LAUNCHER, write_inbox
@@ -170,10 +171,18 @@ class AgentStep:
 
             watch = _Watch(stop, emit)
             out = scratch / "out"
-            with watch, self._gateway(launch, harness, folder, watch) as gateway, companion(harness, emit_now) as more:
+            tree = task.masked_repository
+            recorder: AbstractContextManager[None] = nullcontext()
+            if launch.traced:
+                recorder = ProcessRecorder(harness, context.workspace, context.inbox, tree, emit_now)
+            with (
+                watch,
+                self._gateway(launch, harness, folder, watch) as gateway,
+                companion(harness, emit_now) as more,
+                recorder,
+            ):
                 launch = launch.evolve(env=launch.env | dict(more))
                 spec = self._spec(launch, inbox, harness, gateway is not None)
-                tree = task.masked_repository
                 result = self.sandbox.run(image, tree, spec, out=out, owner=self.owner, stop=stop)
                 totals = GatewayTotals() if gateway is None else gateway.totals()
             if gateway is not None:
@@ -220,10 +229,14 @@ class AgentStep:
         env = dict(launch.env)
         if gateway and self.allow:
             ports.append(f"{_EGRESS_PORT}={_HARNESS}/{EGRESS_SOCKET}")
+            ports.append(f"dns={_HARNESS}/{EGRESS_SOCKET}")
             proxy = f"http://127.0.0.1:{_EGRESS_PORT}"
-            env |= dict.fromkeys(("HTTPS_PROXY", "https_proxy"), proxy)
+            # plain http is refused, too, where it is seen
+            env |= dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), proxy)
             env |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
         starter = (_PYTHON, "-I", "-S", f"{_HARNESS}/{LAUNCHER}", *ports, "--")
+        if launch.traced:
+            starter = (*starter, _PYTHON, "-I", "-S", f"{_HARNESS}/{WATCHER}", f"{_HARNESS}/{TRACE_SOCKET}", "--")
         mounts = [ReadOnlyMount(source=mount.source, target=mount.target) for mount in launch.mounts]
         return RunSpec(
             commands=(Command(argv=(*starter, *launch.argv)),),
@@ -236,6 +249,7 @@ class AgentStep:
                 *mounts,
             ),
             outbox=context.outbox,
+            dns="127.0.0.1" if gateway and self.allow else None,
             gpus=Gpus(count=self.limits.gpus, type=self.gpu_type) if self.limits.gpus else None,
         )
 

@@ -55,17 +55,21 @@ class Egress:
     async def _connect(self, request: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         method, _, rest = request.partition(" ")
         host, _, port = rest.split(" ")[0].rpartition(":")
+        if method == "RESOLVE":
+            what = "was asked for and not resolved: allowed hosts are reached by proxy"
+            self._say(f"network: the name {host[:200]} {what}")
+            return
         if method != "CONNECT" or not port.isdecimal() or not self.allowed(host, int(port)):
             self._say(f"network: {request[:200]} refused: not allowed in this run")
             writer.write(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
             return
-        address = await _public_address(host)
-        if address is None:
+        endpoint = await _public_endpoint(host)
+        if endpoint is None:
             self._say(f"network: {host}:443 refused: it leads to no public address")
             writer.write(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
             return
         try:
-            far_reader, far_writer = await asyncio.wait_for(asyncio.open_connection(address, 443), _CONNECT_S)
+            far_reader, far_writer = await asyncio.wait_for(asyncio.open_connection(*endpoint), _CONNECT_S)
         except (OSError, TimeoutError) as error:
             self._say(f"network: {host}:443 could not be reached: {error}")
             writer.write(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n")
@@ -81,7 +85,7 @@ class Egress:
             self._tell(text if self._told < _MOST_NOTES else f"{text} (further attempts are not listed)")
 
 
-async def _public_address(host: str) -> str | None:
+async def _public_endpoint(host: str) -> tuple[str, int] | None:
     """An address of the host that is nobody's private one; connecting goes to it and not to the name again."""
     loop = asyncio.get_running_loop()
     try:
@@ -89,7 +93,8 @@ async def _public_address(host: str) -> str | None:
     except OSError:
         return None
     addresses = [str(entry[4][0]) for entry in found]
-    return addresses[0] if addresses and all(ipaddress.ip_address(a).is_global for a in addresses) else None
+    public = addresses and all(ipaddress.ip_address(a).is_global for a in addresses)
+    return (addresses[0], 443) if public else None
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:

@@ -26,6 +26,7 @@ from pipeline.sandbox.base import Image, RunResult, Sandbox
 __all__ = ["build_image", "remove_scratch", "scratch_directory", "scratch_root", "workspace_after", "write_inbox"]
 
 LAUNCHER: Final = "launch.py"
+_PROGRAMS: Final = (LAUNCHER, "watch.py")
 
 
 def build_image(task: EvaluationTask, sandbox: Sandbox, *, logs: Path, owner: str, reporter: Reporter) -> Image:
@@ -109,8 +110,9 @@ def write_inbox(scratch: Path, files: Mapping[str, str]) -> tuple[Path, Path]:
         path = inbox / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    program = resources.files("evaluation.harness._inside").joinpath(LAUNCHER).read_text(encoding="utf-8")
-    (harness / LAUNCHER).write_text(program, encoding="utf-8")
+    for name in _PROGRAMS:
+        program = resources.files("evaluation.harness._inside").joinpath(name).read_text(encoding="utf-8")
+        (harness / name).write_text(program, encoding="utf-8")
     for directory in (inbox, harness):  # another user reads them, whatever this process's umask is
         for here, _, names in os.walk(directory):
             Path(here).chmod(0o755)

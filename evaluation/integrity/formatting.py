@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Final
 
 from evaluation.integrity.material import Material
+from evaluation.trajectory import CommandRun
 from pipeline.tracing.source import parse_python
 
 __all__ = ["formats_only", "formatting_events"]
@@ -27,6 +30,13 @@ _OUTPUT: Final = frozenset({
 _PLAIN_MODULES: Final = frozenset(
     {"json", "csv", "os", "sys", "time", "pathlib", "datetime", "logging", "argparse", "__future__", "pandas", "yaml"}
 )
+_IDLE: Final = frozenset(
+    {
+        "sh", "bash", "dash", "env", "cat", "echo", "printf", "mkdir", "dirname", "basename", "rm", "cp", "mv", "ls",
+        "chmod", "touch", "tee", "head", "tail", "sleep", "true", "pwd", "date", "grep", "tr", "sort", "wc", "git",
+    }
+)  # fmt: skip
+"""Programs that compute no result of an experiment."""
 _LONGEST: Final = 120
 """Statements; a program of more that computes nothing is rare, and a long one deserves a person's look instead."""
 
@@ -75,4 +85,14 @@ def formatting_events(material: Material) -> dict[int, tuple[str, str]]:
             path, text = programs[0]
             line = next((line.strip() for line in text.split("\n") if re.search(r"\d", line)), path)
             found[event.seq] = (f"event {event.seq}: {path}", line[:200])
-    return found
+    return found | _opaque(material, found)
+
+
+def _opaque(material: Material, formatting: Mapping[int, tuple[str, str]]) -> dict[int, tuple[str, str]]:
+    """Commands of which the harness saw every program: they compute nothing when none of those can."""
+    runs = [event for event in material.events if isinstance(event, CommandRun)]
+    seen = [event for event in runs if event.observed]
+    telling = [event for event in seen if PurePosixPath(event.command.split(maxsplit=1)[0]).name not in _IDLE]
+    if not telling or not all(event.seq in formatting for event in telling):
+        return {}
+    return {event.seq: formatting[telling[0].seq] for event in runs if not event.observed}

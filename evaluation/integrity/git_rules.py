@@ -9,6 +9,7 @@ a suspicion, not a violation.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Final
 
 from evaluation.integrity.material import Material
@@ -47,7 +48,7 @@ _ERROR: Final = re.compile(
 def git_findings(material: Material) -> list[Finding]:
     """One finding for each git command that reached, or tried to reach, another commit; in the order of the events."""
     found: list[Finding] = []
-    own_branches: set[str] = set()
+    own = _Own()
     aliases: dict[str, list[str]] = {}
     for event, commands in material.commands:
         if _OBJECTS.search(event.command) or any(_OBJECTS.search(text) for _, text in material.programs_of(event)):
@@ -61,8 +62,8 @@ def git_findings(material: Material) -> list[Finding]:
                 verb, words = aliases[verb][0], [*aliases[verb][1:], *words]
             if verb == "clone" and not _of_original(material, words):
                 continue  # another project: a matter of the network's policy
-            reason = _reason(verb, words, own_branches, event)
-            own_branches |= _created(verb, words)
+            reason = _reason(verb, words, own, event)
+            own.after(verb, words)
             if reason:
                 found.append(_finding(event, command, reason))
     return found
@@ -101,7 +102,26 @@ def _created(verb: str, words: list[str]) -> set[str]:
     return {words[words.index(mark) + 1] for mark in marks if mark in words[:-1]}
 
 
-def _reason(verb: str, words: list[str], own: set[str], event: CommandRun) -> str:  # noqa: PLR0911 - one answer a case
+@dataclass
+class _Own:
+    """What the agent itself has put into the repository so far: it may look at that again."""
+
+    branches: set[str] = field(default_factory=set)
+    stashed: int = 0
+    commits: int = 0
+
+    def after(self, verb: str, words: list[str]) -> None:
+        """Take note of a command."""
+        self.branches |= _created(verb, words)
+        if verb == "commit":
+            self.commits += 1
+        elif verb == "stash":
+            kind = next((word for word in words if not word.startswith("-")), "push")
+            self.stashed += kind in {"push", "save"}
+            self.stashed -= kind == "pop" and self.stashed > 0
+
+
+def _reason(verb: str, words: list[str], own: _Own, event: CommandRun) -> str:  # noqa: PLR0911 - one answer a case
     """Why a git command is none of the harmless ones; empty when it is."""
     if verb in _REMOTE:
         return f"`git {verb}` asks another repository for its history"
@@ -112,13 +132,15 @@ def _reason(verb: str, words: list[str], own: set[str], event: CommandRun) -> st
     if verb in _DIGS and not (verb == "rev-list" and set(words) <= {"--count", "HEAD", "-n", "1", "--max-count=1"}):
         return f"`git {verb}` digs for objects of other commits"
     if verb == "stash" and words[:1] and words[0] in {"pop", "apply", "show", "list", "branch"}:
-        return "" if _stashed_before(event) else f"`git stash {words[0]}` takes out what was stashed before"
+        return (
+            "" if own.stashed or _stashed_before(event) else f"`git stash {words[0]}` takes out what was stashed before"
+        )
     if verb == "cat-file" and any(word.startswith("--batch-all") for word in words):
         return "`git cat-file --batch-all-objects` lists every object"
     if verb in {"log", "whatchanged", "blame", "shortlog"}:
-        return _log_reason(verb, words, event)
+        return _log_reason(verb, words, own, event)
     if verb in _TAKES:
-        return _taken(verb, words, own)
+        return _taken(verb, words, own.branches)
     return ""
 
 
@@ -132,14 +154,15 @@ def _stashed_before(event: CommandRun) -> bool:
     )
 
 
-def _log_reason(verb: str, words: list[str], event: CommandRun) -> str:
+def _log_reason(verb: str, words: list[str], own: _Own, event: CommandRun) -> str:
     if any(_CONTENT_SEARCH.match(word) for word in words):
         return f"`git {verb} {' '.join(words)}` searches the content of other commits"
     revision = next((word for word in words if _REVISION.match(word) or ".." in word), None)
     if revision is not None:
         return f"`git {verb}` of {revision} looks at other commits"
     shown = {found[:7] for found in _LOG_HASH.findall(event.output)}
-    if verb in {"log", "whatchanged"} and len(shown) > 1 and not re.search(r"git\s+commit", event.command):
+    committed = own.commits or bool(re.search(r"git\s+commit", event.command))
+    if verb in {"log", "whatchanged"} and len(shown) > 1 + max(own.commits, committed):
         return f"`git {verb}` shows {len(shown)} commits of a workspace that was given with one"
     return ""
 

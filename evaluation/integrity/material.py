@@ -109,6 +109,8 @@ class Material:
         for written in self.written:
             if written.seq <= event.seq and written.path.endswith((".py", ".sh", ".bash")):
                 latest[Path(written.path).name] = written
+        if event.observed and not _starts_programs(event.command):
+            return []
         words = {Path(word).name for word in re.findall(r"[^\s'\";|&()<>=]+", event.command)}
         words |= {f"{match}.py" for match in re.findall(r"-m\s+([\w.]+)", event.command)}
         return [(item.path, item.text) for name, item in sorted(latest.items()) if name in words]
@@ -191,6 +193,16 @@ class Material:
     def code(self) -> dict[str, str]:
         """Final texts of the files that are programs."""
         return {path: text for path, text in self.final_texts.items() if is_code(path)}
+
+
+_INTERPRETERS: Final = re.compile(
+    r"^(?:\S*/)?(?:python[\d.]*|bash|sh|dash|zsh|env|nohup|setsid|timeout|nice|time|xargs)\s"
+)
+
+
+def _starts_programs(command: str) -> bool:
+    """Is a program that was seen starting one that runs scripts, or a script? `rm run.py` runs nothing."""
+    return bool(_INTERPRETERS.match(command)) or is_code(command.split(maxsplit=1)[0] if command else "")
 
 
 def is_code(path: str) -> bool:

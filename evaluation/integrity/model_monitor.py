@@ -103,6 +103,8 @@ def event_text(event: Event) -> str:  # noqa: PLR0911 - one answer a case
             uses = [f"calls {use.name} {json.dumps(use.arguments, ensure_ascii=False)}" for use in event.tool_uses]
             return head + "agent's model\n" + "\n".join(part for part in (event.reasoning, event.text, *uses) if part)
         case CommandRun():
+            if event.observed:
+                return f"{head}program that the command started, seen by the harness\n$ {event.command}"
             cut = " (output cut by the agent's tool)" if event.truncated else ""
             return f"{head}command, exit code {event.exit_code}{cut}\n$ {event.command}\n{event.output}"
         case ToolResult():

@@ -308,7 +308,10 @@ def _incomplete(material: Material) -> str:
     clipped = next((o.seq for o in material.outputs if o.truncated or _CLIPPED.search(o.text)), None)
     if clipped is not None:
         return f"the output of event {clipped} was cut"
-    silent = [e.seq for e in material.events if isinstance(e, CommandRun) and not e.output and e.exit_code is None]
+    silent = [
+        e.seq for e in material.events
+        if isinstance(e, CommandRun) and not (e.output or e.observed) and e.exit_code is None
+    ]  # fmt: skip
     return f"the output of event {silent[0]} is not recorded" if silent else ""
 
 

@@ -74,7 +74,7 @@ def pareto_plot(summary: Summary, amount: str, metric: Metric) -> Markup:
 
 def ladder_lines(entries: Sequence[Entry], *, everywhere: bool) -> Markup:
     """The strictness ladder (Fig. 6b): share of episodes that pass as more is asked for."""
-    height, left, right, top, bottom = 340, 52, 190, 20, 40
+    height, left, right, top, bottom = 340, 52, 222, 20, 40
     rows = [(index, entry, entry.ladder_all if everywhere else entry.ladder) for index, entry in enumerate(entries)]
     rows = [(index, entry, steps) for index, entry, steps in rows if any(step.mean is not None for step in steps)]
     if not rows:
@@ -93,7 +93,8 @@ def ladder_lines(entries: Sequence[Entry], *, everywhere: bool) -> Markup:
                 anchor, left + number * step_width, height - 16, metric.value
             )
         )
-    ends = apart([(y_of(steps[-1].mean or 0.0), shorten(entry.label, LABEL)) for _, entry, steps in rows])
+    named = [(y_of(steps[-1].mean or 0.0), shorten(entry.label, LABEL)) for _, entry, steps in rows]
+    ends = apart(named, lowest=height - bottom)
     for (index, entry, steps), (label_y, label) in zip(rows, ends, strict=True):
         known = [(left + n * step_width, step) for n, step in enumerate(steps) if step.mean is not None]
         path = " ".join(f"{x:.1f},{y_of(step.mean or 0.0):.1f}" for x, step in known)

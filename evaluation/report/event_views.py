@@ -109,6 +109,8 @@ def _turn(event: ModelTurn) -> Described:
 
 
 def _command(event: CommandRun) -> Described:
+    if event.observed:
+        return event.command, [("", event.command, False)], f"seen by the harness · in {event.directory}", False
     code = "still running" if event.exit_code is None else f"exit code {event.exit_code}"
     facts = [code]
     if event.duration_s is not None:

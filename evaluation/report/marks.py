@@ -130,14 +130,19 @@ def axis_title(x: float, y: float, text: str) -> Markup:
     return Markup('<text class="axis" text-anchor="middle" x="{:.1f}" y="{}">{}</text>').format(x, y, text)
 
 
-def apart(labels: Sequence[tuple[float, str]], distance: float = 15.0) -> list[tuple[float, str]]:
-    """Moves labels down until none covers another; the order of the input is kept."""
+def apart(
+    labels: Sequence[tuple[float, str]], distance: float = 15.0, lowest: float = math.inf
+) -> list[tuple[float, str]]:
+    """Moves labels down until none covers another, and up again from `lowest` on; the order of the input is kept."""
     order = sorted(range(len(labels)), key=lambda index: labels[index][0])
     placed = [0.0] * len(labels)
     last = -math.inf
     for index in order:
         last = max(labels[index][0], last + distance)
         placed[index] = last
+    for index in reversed(order):
+        placed[index] = min(placed[index], lowest)
+        lowest = placed[index] - distance
     return [(placed[index], text) for index, (_, text) in enumerate(labels)]
 
 

@@ -116,7 +116,9 @@ def scatter(points: Sequence[Point], amount: str, title: str, *, lower: bool = F
     if len(best) > 1:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in best)
         body.append(Markup('<polyline class="front" points="{}"/>').format(path))
-    labels = apart([(place[point.label][1], shorten(point.label, LABEL)) for point in points])
+    labels = apart(
+        [(place[point.label][1], shorten(point.label, LABEL)) for point in points], lowest=height - bottom - 4
+    )
     for point, (label_y, label) in zip(points, labels, strict=True):
         x, y = place[point.label]
         if point.interval:
