@@ -23,7 +23,7 @@ from pipeline.schema import Problem, Record, Severity, StoredRecord
 if TYPE_CHECKING:
     from pipeline._git.mirror import Mirror
 
-__all__ = ["RepositoryFile", "RepositoryRef", "Snapshot", "open_snapshot"]
+__all__ = ["RepositoryFile", "RepositoryRef", "Snapshot", "check_source", "open_snapshot"]
 
 
 class RepositoryRef(Record):
@@ -139,6 +139,20 @@ def _read_metadata(into: Path) -> _StoredSnapshot | None:
         raise _not_a_snapshot(
             _metadata_path(into), f"it is not a snapshot's record ({error.error_count()} errors)"
         ) from (error)
+
+
+def check_source(source: str | Path) -> None:
+    """Check what a user names as a repository, without contacting or reading it.
+
+    Args:
+        source: as for `open_snapshot`.
+
+    Raises:
+        ExpbenchError: `REPOSITORY_INVALID`: a path where no repository is, or no address that git may be given.
+    """
+    from pipeline._git.source import parse_source
+
+    parse_source(source)
 
 
 def open_snapshot(

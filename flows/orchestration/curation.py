@@ -12,8 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from prefect import flow, runtime, task
-from prefect.cache_policies import NO_CACHE
+from prefect import flow, runtime
 from pydantic import Field
 
 from flows.curate import CurateOptions, default_workspace
@@ -21,23 +20,22 @@ from flows.curate import curate as run_curate
 from flows.engines import ModelOptions
 from flows.orchestration.enqueue import enqueue_reviews
 from flows.orchestration.guard import (
-    RETRIES,
-    RETRY_DELAYS,
     Engine,
     SandboxName,
     at_work,
     paper_label,
     slots,
+    stage_task,
     tag_this_run,
-    worth_retrying,
 )
-from flows.orchestration.names import CURATE_PAPER, DEPLOYMENT
+from flows.orchestration.names import CURATE_PAPER, DEPLOYMENT, RELEASE
 from flows.orchestration.reporting import PrefectReporter
 from flows.outcome import Outcome
 from flows.release import release as run_release
 from flows.stages_alone import mask_task as run_mask
 from flows.stages_alone import validate_task as run_validate
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.repository import check_source
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 
@@ -98,7 +96,7 @@ def curate_paper(
         },
         ModelOptions(name=model, budget_usd=budget_usd, max_calls=max_calls, max_tokens=max_tokens),
     )  # fmt: skip
-    _check_pdf(options.pdf)
+    _check_inputs(options)
     tag_this_run(paper=paper_label(pdf), stage="curate", engine=options.engine)
     outcome = run_stages(options)
     runs: list[str] = []
@@ -121,41 +119,27 @@ def _options(given: Mapping[str, Any], model: ModelOptions) -> CurateOptions:
     return CurateOptions.model_validate({**defaults, **chosen, "resume": True, "model": model})
 
 
-def _check_pdf(pdf: Path) -> None:
+def _check_inputs(options: CurateOptions) -> None:
     """A wrong path is the commonest mistake: worker and submitter may have different directories."""
-    if not pdf.is_file():
+    if not options.pdf.is_file():
         raise ExpbenchError(
             FailureKind.PAPER_INVALID,
-            str(pdf),
+            str(options.pdf),
             f"there is no such file for the worker, which runs in {Path.cwd()}",
             consequence="Nothing was started",
             next_step="Give an absolute path on the worker's machine, or a path in its directory",
         )
+    check_source(options.repository)
 
 
-@task(
-    name="stages",
-    cache_policy=NO_CACHE,
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=worth_retrying,
-    tags=["stage:curate"],
-)
+@stage_task("stages", tags=["stage:curate"])
 def run_stages(options: CurateOptions) -> Outcome:
     """All stages of one paper; a retry goes on from what was finished."""
     with slots(engine=options.engine, sandbox=options.sandbox):
         return run_curate(options, PrefectReporter(paper_label(options.pdf)), Settings())
 
 
-@task(
-    name="paper",
-    task_run_name="curate {item[pdf]}",
-    cache_policy=NO_CACHE,
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=worth_retrying,
-    tags=["stage:curate"],
-)
+@stage_task("paper", run_name="curate {item[pdf]}", tags=["stage:curate"])
 def curate_item(item: dict[str, Any], deployment: str) -> dict[str, Any]:
     """One paper of a list as a task run, in a thread or on a cluster: as the flow `curate-paper` does it.
 
@@ -165,7 +149,7 @@ def curate_item(item: dict[str, Any], deployment: str) -> dict[str, Any]:
     """
     given = {name: value for name, value in item.items() if name != "review"}
     options = _options(given, ModelOptions())
-    _check_pdf(options.pdf)
+    _check_inputs(options)
     with slots(engine=options.engine, sandbox=options.sandbox):
         outcome = run_curate(options, PrefectReporter(paper_label(options.pdf)), Settings())
     made = []
@@ -174,14 +158,7 @@ def curate_item(item: dict[str, Any], deployment: str) -> dict[str, Any]:
     return {**outcome.model_dump(mode="json"), "reviews": [str(review.run) for review in made]}
 
 
-@task(
-    name="ask for reviews",
-    cache_policy=NO_CACHE,
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=worth_retrying,
-    tags=["stage:review"],
-)
+@stage_task("ask for reviews", tags=["stage:review"])
 def ask_for_reviews(workspace: Path) -> list[str]:
     """Suspended review runs for the candidates of a workspace, on the pool this run is on."""
     made = enqueue_reviews(Workspace(workspace), deployment=runtime.deployment.name or DEPLOYMENT)
@@ -221,14 +198,7 @@ def _stage(workspace: Path, task_id: str, stage: str) -> dict[str, str]:
     return run_one_stage(opened.root, task_id, stage)
 
 
-@task(
-    name="stage",
-    task_run_name="{stage} {task_id}",
-    cache_policy=NO_CACHE,
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=worth_retrying,
-)
+@stage_task("stage", run_name="{stage} {task_id}")
 def run_one_stage(workspace: Path, task_id: str, stage: str) -> dict[str, str]:
     """One stage of one task."""
     opened = Workspace(workspace)
@@ -239,7 +209,7 @@ def run_one_stage(workspace: Path, task_id: str, stage: str) -> dict[str, str]:
     return {"task": done.id, "status": done.status.value, "reason": done.status_reason}
 
 
-@flow(name="release", flow_run_name="release {workspace}", persist_result=True, timeout_seconds=STAGE_TIMEOUT_S)
+@flow(name=RELEASE, flow_run_name="release {workspace}", persist_result=True, timeout_seconds=STAGE_TIMEOUT_S)
 def release(workspace: Path, out: Path | None = None, name: str | None = None) -> dict[str, Any]:
     """Write the approved tasks of a workspace as a data set; approval without a person is not offered here.
 
@@ -253,14 +223,7 @@ def release(workspace: Path, out: Path | None = None, name: str | None = None) -
     return write_release(opened.root, at_work(out) if out else None, name)
 
 
-@task(
-    name="write release",
-    cache_policy=NO_CACHE,
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=worth_retrying,
-    tags=["stage:release"],
-)
+@stage_task("write release", tags=["stage:release"])
 def write_release(workspace: Path, out: Path | None, name: str | None) -> dict[str, Any]:
     """The release; an earlier one in the same place is replaced as a whole."""
     return run_release(Workspace(workspace), out=out, accept_all=False, name=name).model_dump(mode="json")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from typing import Any, Final
+from urllib.parse import quote
 from uuid import UUID
 
 from prefect import runtime
@@ -25,14 +26,15 @@ from prefect.states import Cancelled, Pending, Suspended
 
 from flows.orchestration.form import form_for
 from flows.orchestration.guard import patient_client
-from flows.orchestration.names import DEPLOYMENT, QUEUE_ARTIFACT, REVIEW_TAG, REVIEW_TASK
+from flows.orchestration.names import DEPLOYMENT, QUEUE_ARTIFACT, RELEASE, REVIEW_TAG, REVIEW_TASK
 from flows.orchestration.reviewing import WAIT, Trail, question_key
 from flows.review import QueueEntry, queue_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Record
 from pipeline.store import Workspace
+from pipeline.task import Status
 
-__all__ = ["Enqueued", "enqueue_reviews", "queue_url", "run_url", "write_queue"]
+__all__ = ["Enqueued", "enqueue_reviews", "queue_url", "run_url"]
 
 _ATTEMPTS: Final = 50
 """Earlier runs of the same content that ended without a decision (cancelled by hand) before we give up counting."""
@@ -51,11 +53,16 @@ class Enqueued(Record):
     reasons: tuple[str, ...]
 
 
-def enqueue_reviews(workspace: Workspace, *, deployment: str = DEPLOYMENT) -> list[Enqueued]:
+def enqueue_reviews(workspace: Workspace, *, deployment: str = DEPLOYMENT, ask: bool = True) -> list[Enqueued]:
     """One suspended `review-task` run for each task of a workspace that waits for a person, the most doubtful first.
 
     Calling it again makes no second run for the same content, and cancels suspended runs of this workspace whose task
     was decided elsewhere or changed since. The queue is also written as a table artifact.
+
+    Args:
+        workspace: whose tasks.
+        deployment: name of the deployment that the runs are of.
+        ask: make runs for tasks that no run asks about yet; otherwise only those that do are looked at.
 
     Raises:
         ExpbenchError: `RECORD_INVALID` when the server has no such deployment.
@@ -65,26 +72,45 @@ def enqueue_reviews(workspace: Workspace, *, deployment: str = DEPLOYMENT) -> li
     with patient_client() as client:
         target = _deployment(client, deployment)
         under_way = _under_way(client, target, workspace, paper)
-        made = [_enqueue(client, target, workspace, paper, entry, under_way) for entry in queue]
+        if not ask:
+            queue = [entry for entry in queue if any(_asks_about(workspace, run, entry) for run in under_way)]
+        # the least doubtful first: the user interface lists the newest runs on top
+        made = [_enqueue(client, target, workspace, paper, entry, under_way) for entry in reversed(queue)][::-1]
         kept = {item.run for item in made}
         for run in under_way:
             if run.id not in kept and run.state is not None and run.state.is_paused():
                 message = "The task was decided or changed elsewhere; nothing is left to answer here."
                 client.set_flow_run_state(run.id, Cancelled(message=message), force=True)
-    write_queue(paper, made)
+        release = _release_form(client, deployment, workspace)
+    _write_queue(paper, made, release)
     return made
 
 
-def write_queue(paper: str, made: Sequence[Enqueued]) -> None:
-    """The queue as a table artifact, a link to each form."""
+def _release_form(client: SyncPrefectClient, deployment: str, workspace: Workspace) -> str:
+    """Where the user interface runs the release of this workspace, filled in; nothing while no task is approved."""
+    if not any(task.status is Status.APPROVED for task in workspace.tasks()):
+        return ""
+    try:
+        target = client.read_deployment_by_name(f"{RELEASE}/{deployment}")
+    except ObjectNotFound:  # a pool may go without it: `expbench release` does the same
+        return ""
+    parameters = quote(json.dumps({"workspace": str(workspace.root)}))
+    return f"{_ui()}/v2/deployments/deployment/{target.id}/run?parameters={parameters}"
+
+
+def _write_queue(paper: str, made: Sequence[Enqueued], release: str) -> None:
+    """The queue as a table artifact, a link to each form, and to the release once something is approved."""
     rows = [
         {"risk": item.risk, "task": f"[{item.task}]({item.url})", "look at": "; ".join(item.reasons)} for item in made
     ]
     data = rows or [{"risk": "", "task": "nothing waits for a person", "look at": ""}]
+    text = f"{len(rows)} task(s) of {paper} wait for a person, the most doubtful first. All: {queue_url()}"
+    if release:  # the table is a click further away than this text
+        text += f"\n\n[Release what is approved]({release})"
     artifact = ArtifactCreate(
         key=QUEUE_ARTIFACT,
         type="table",
-        description=f"Tasks of {paper} that wait for a person, the most doubtful first. All: {queue_url()}",
+        description=text,
         data=json.dumps(data, ensure_ascii=False),
         flow_run_id=UUID(runtime.flow_run.id) if runtime.flow_run.id else None,
     )

@@ -30,7 +30,7 @@ from flows.grading_model import limited
 from flows.judging import judge_run
 from flows.orchestration.evaluation_options import EvaluationParameters, SweepEntry, options_from
 from flows.orchestration.fan_out import Job, run_bounded
-from flows.orchestration.guard import RETRIES, RETRY_DELAYS, Engine, at_work, slots, tag_this_run, worth_retrying
+from flows.orchestration.guard import Engine, at_work, slots, stage_task, tag_this_run
 from flows.orchestration.names import EVALUATE, EVALUATE_EPISODE
 from flows.orchestration.reporting import PrefectReporter
 from flows.orchestration.task_runners import Spread, map_items, task_runner
@@ -133,15 +133,8 @@ def evaluate_episode(
     )
 
 
-@task(
-    name="episode",
-    task_run_name="{item[task]}/{item[repeat]}",
-    cache_policy=NO_CACHE,  # the episode's own files say what is finished
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=worth_retrying,
-    tags=["stage:evaluate-episode"],
-)
+# never cached: the episode's own files say what is finished
+@stage_task("episode", run_name="{item[task]}/{item[repeat]}", tags=["stage:evaluate-episode"])
 def carry_out_episode(item: dict[str, Any], run: Path, source: Path, judge_limits: dict[str, Any]) -> dict[str, Any]:
     """One episode; a retry goes on behind its last finished step."""
     record = read_run(run)
@@ -187,14 +180,7 @@ def judge(
     return grade_again(run, engine, options, panel, monitor, source)
 
 
-@task(
-    name="grade again",
-    cache_policy=NO_CACHE,
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=worth_retrying,
-    tags=["stage:judge"],
-)
+@stage_task("grade again", tags=["stage:judge"])
 def grade_again(
     run: Path, engine: Engine, options: ModelOptions, panel: int, monitor: bool, source: Path | None
 ) -> dict[str, Any]:

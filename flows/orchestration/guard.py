@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, ParamSpec, TypeVar
 
 from httpx import TransportError
-from prefect import runtime
+from prefect import runtime, task
+from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.concurrency.sync import concurrency
@@ -21,13 +22,15 @@ from prefect.tasks import Task
 from pipeline.errors import ExpbenchError, FailureKind
 
 __all__ = [
-    "RETRIES", "RETRY_DELAYS", "WORK_VARIABLE", "Engine", "SandboxName", "at_work", "paper_label", "patient",
-    "patient_client", "slots", "tag_this_run", "worth_retrying",
+    "WORK_VARIABLE", "Engine", "SandboxName", "at_work", "paper_label", "patient", "patient_client", "slots",
+    "stage_task", "tag_this_run", "worth_retrying",
 ]  # fmt: skip
 
-RETRIES: Final = 4
-RETRY_DELAYS: Final = [10.0, 30.0, 120.0, 300.0]
+_RETRY_DELAYS: Final = [10.0, 30.0, 120.0, 300.0]
 """Seconds. Short first: most retries are for a workspace that another run holds for a moment."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _LEASE_S: Final = 60.0
 """After a run was killed its slot is free again when the lease ends; a living run renews it."""
@@ -77,6 +80,22 @@ def worth_retrying(task: Task[..., Any], run: TaskRun, state: State[Any]) -> boo
     if isinstance(error, TransportError):
         return True
     return isinstance(error, ExpbenchError) and error.failure.retry
+
+
+def stage_task(
+    name: str | None = None, *, run_name: str | None = None, tags: Sequence[str] = ()
+) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """A task that is retried by the table of failures, and never cached: what is finished lies in our own store.
+
+    Args:
+        name: of the task; default: the function's.
+        run_name: of its runs, a template over its parameters.
+        tags: of its runs.
+    """
+    return task(
+        name=name, task_run_name=run_name, tags=list(tags), cache_policy=NO_CACHE, retries=len(_RETRY_DELAYS),
+        retry_delay_seconds=_RETRY_DELAYS, retry_condition_fn=worth_retrying,
+    )  # fmt: skip
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -30,6 +31,9 @@ __all__ = ["Process", "Up", "down", "project_file", "state_directory", "up"]
 
 _SERVER_S: Final = 300.0
 """A server with a new database took 20 to 33 s on two busy cores, and once more than a minute beside a test run."""
+_ENGINE: Final = ("-m", "prefect.engine")
+"""What a run's process executes. Named, Prefect starts it at once; left out, it starts two interpreters before it that
+import Prefect to fetch the flow's code and to look for a project to install: expbench is installed already."""
 _END_S: Final = 45.0
 """For an orderly end: Prefect gives a flow run 30 s after the first signal, and we remove containers in that time."""
 
@@ -209,6 +213,7 @@ def _configure(record: Up, project: Path, environment: dict[str, str], state: Pa
     with SyncPrefectClient(api=record.api_url) as client:
         template = ProcessWorker.get_default_base_job_template()
         template["variables"]["properties"]["working_dir"]["default"] = str(record.directory)
+        template["variables"]["properties"]["command"]["default"] = shlex.join([sys.executable, *_ENGINE])
         pool = WorkPoolCreate(name=POOL, type="process", base_job_template=template)
         client.create_work_pool(pool, overwrite=True)  # the directory may be another one than last time
         for name, limit in LIMITS.items():

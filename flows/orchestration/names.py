@@ -6,7 +6,7 @@ from typing import Final
 
 __all__ = [
     "API_PORT", "CURATE_PAPER", "DEPLOYMENT", "EVALUATE", "EVALUATE_EPISODE", "LIMITS", "POOL", "QUEUE_ARTIFACT",
-    "REVIEW_TAG", "REVIEW_TASK",
+    "RELEASE", "REVIEW_TAG", "REVIEW_TASK",
 ]  # fmt: skip
 
 DEPLOYMENT: Final = "local"
@@ -15,6 +15,7 @@ POOL: Final = "expbench"
 """The process pool."""
 CURATE_PAPER: Final = "curate-paper"
 REVIEW_TASK: Final = "review-task"
+RELEASE: Final = "release"
 EVALUATE: Final = "evaluate"
 EVALUATE_EPISODE: Final = "evaluate-episode"
 REVIEW_TAG: Final = "expbench-review"

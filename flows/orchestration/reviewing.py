@@ -10,13 +10,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from prefect import flow, runtime, suspend_flow_run, task
-from prefect.cache_policies import NO_CACHE
+from prefect import flow, runtime, suspend_flow_run
 from prefect.logging import get_run_logger
 
 from flows.orchestration.form import ReviewForm, form_for
-from flows.orchestration.guard import RETRIES, RETRY_DELAYS, slots, tag_this_run, worth_retrying
-from flows.orchestration.names import REVIEW_TASK
+from flows.orchestration.guard import slots, stage_task, tag_this_run
+from flows.orchestration.names import DEPLOYMENT, REVIEW_TASK
 from flows.orchestration.reporting import PrefectReporter
 from flows.refresh import refresh_page
 from flows.review import Answer, content_digest, decide, problems_of, read_policy, waits
@@ -126,18 +125,21 @@ def _ask(workspace: Workspace, stored: ExperimentTask, number: int, before: _Que
 
 def _end(workspace: Workspace, stored: ExperimentTask) -> dict[str, str]:
     refresh_page(workspace)
+    refresh_queue(workspace.root, return_state=True)  # a table that cannot be written does not undo a decision
     get_run_logger().info("%s: %s %s", stored.id, stored.status, stored.status_reason)
     return {"task": stored.id, "status": stored.status.value, "reason": stored.status_reason}
 
 
-@task(
-    task_run_name="decide on {task_id}",
-    cache_policy=NO_CACHE,  # the workspace remembers the decision by its run; a cached result would outlive it
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=worth_retrying,
-    tags=["stage:review"],
-)
+@stage_task("queue", tags=["stage:review"])
+def refresh_queue(workspace: Path) -> int:
+    """The queue's table as it is now; it offers the release when something is approved. Returns how many wait."""
+    from flows.orchestration.enqueue import enqueue_reviews  # which needs this module
+
+    return len(enqueue_reviews(Workspace(workspace), deployment=runtime.deployment.name or DEPLOYMENT, ask=False))
+
+
+# never cached: the workspace remembers the decision by its run; a cached result would outlive it
+@stage_task(run_name="decide on {task_id}", tags=["stage:review"])
 def record_decision(workspace: Path, task_id: str, answer: Answer) -> tuple[str, ...]:
     """Apply an answer; returns what was wrong with it, nothing when it was applied (now or in an earlier attempt)."""
     opened = Workspace(workspace)
@@ -152,14 +154,8 @@ def record_decision(workspace: Path, task_id: str, answer: Answer) -> tuple[str,
     return ()
 
 
-@task(
-    task_run_name="stages of {task_id}",
-    cache_policy=NO_CACHE,  # the task's status on disk says what is left to do
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=worth_retrying,
-    tags=["stage:validate", "stage:mask"],
-)
+# never cached: the task's status on disk says what is left to do
+@stage_task(run_name="stages of {task_id}", tags=["stage:validate", "stage:mask"])
 def go_on(workspace: Path, task_id: str) -> str:
     """Run the stages that a decision asks for; returns the task's status after them."""
     opened = Workspace(workspace)

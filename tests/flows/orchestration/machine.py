@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from uuid import UUID
 
 if TYPE_CHECKING:  # Prefect takes 5 s to import: not while tests are collected
     from prefect.client.orchestration import SyncPrefectClient
-    from prefect.client.schemas.objects import FlowRun
+    from prefect.client.schemas.objects import Artifact, FlowRun
 
 ROOT = Path(__file__).resolve().parents[3]
 LONG_S = 900.0
@@ -122,6 +123,28 @@ class Machine:
             return None
 
         return wait_until(look, f"run {run_id} to be {' or '.join(names)}")
+
+    def submit(self, flow: str, **parameters: object) -> str:
+        """Id of a new run, submitted by Prefect's own command."""
+        options = [part for name, value in parameters.items() for part in ("-p", f"{name}={value}")]
+        told = self.prefect("deployment", "run", flow, *options)
+        match = re.search(r"UUID: ([0-9a-f-]{36})", told)
+        assert match, told
+        return match[1]
+
+    def artifact(self, key: str) -> Artifact:
+        """The newest artifact of this key."""
+        from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+        from prefect.client.schemas.sorting import ArtifactSort
+
+        with self.client() as client:
+            wanted = ArtifactFilter(key=ArtifactFilterKey(any_=[key]))
+            (found,) = client.read_artifacts(artifact_filter=wanted, sort=ArtifactSort.CREATED_DESC, limit=1)
+        return found
+
+    def table(self, key: str) -> list[dict[str, Any]]:
+        """Rows of the newest table artifact of this key."""
+        return list(json.loads(str(self.artifact(key).data)))
 
     def logs(self, run_id: str | UUID) -> str:
         """The run's log as the server has it."""

@@ -81,35 +81,21 @@ def test_job_variables_are_those_of_the_pool(
             jsonschema.validate(variables, schema)
 
 
-def test_the_kubernetes_template_only_adds_to_the_workers_own(known_templates: dict[str, Any]) -> None:
-    """Whatever the worker knows how to fill is still there: a template that lacks it is refused or ignored."""
+def test_the_kubernetes_template_has_all_that_the_worker_fills_in(known_templates: dict[str, Any]) -> None:
+    """A template that lacks a field is refused or the field ignored; `test_kubernetes` compares with the worker itself."""
     own = json.loads((POOLS / "kubernetes.json").read_text())
     known = known_templates["kubernetes"]
-    assert _contains(own["job_configuration"], known["job_configuration"])
-    for name, schema in known["variables"]["properties"].items():
-        assert own["variables"]["properties"][name] == schema
-    used = set(_placeholders(own["job_configuration"]))
-    assert used <= set(own["variables"]["properties"])
+    assert set(own["job_configuration"]) >= set(known["job_configuration"])
+    assert set(own["variables"]["properties"]) >= set(known["variables"]["properties"])
+    assert set(_placeholders(own["job_configuration"])) <= set(own["variables"]["properties"])
 
 
-def test_a_gpu_job_asks_for_its_gpus_on_the_right_nodes(project: dict[str, Any]) -> None:
-    """Filled in the way a worker fills it."""
-    from prefect.utilities.templating import apply_values
+def test_the_process_template_is_the_workers_own_with_a_command() -> None:
+    from prefect.workers.process import ProcessWorker
 
-    template = json.loads((POOLS / "kubernetes.json").read_text())
-    gpu = next(item for item in project["deployments"] if item["name"] == "kubernetes" and "gpu" in item["tags"])
-    defaults = {
-        name: schema["default"] for name, schema in template["variables"]["properties"].items() if "default" in schema
-    }
-    values = defaults | gpu["work_pool"]["job_variables"]
-    job = apply_values(template["job_configuration"], values)["job_manifest"]
-    pod = job["spec"]["template"]["spec"]
-    assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-A40"}
-    limits = pod["containers"][0]["resources"]["limits"]
-    assert limits == {"cpu": "8", "memory": "48Gi", "nvidia.com/gpu": 1}
-    assert job["spec"]["activeDeadlineSeconds"] == 172800
-    assert pod["volumes"][0]["persistentVolumeClaim"] == {"claimName": "expbench-work"}
-    assert pod["automountServiceAccountToken"] is False
+    template = ProcessWorker.get_default_base_job_template()
+    template["variables"]["properties"]["command"]["default"] = "python -m prefect.engine"
+    assert json.loads((POOLS / "process.json").read_text()) == template
 
 
 def test_the_hook_completes_short_names_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,14 +117,6 @@ def test_the_hook_completes_short_names_only(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_prefect_finds_the_hook() -> None:
     assert "flows.orchestration.plugin" in {item.value for item in entry_points(group="prefect.plugins")}
-
-
-def _contains(own: Any, known: Any) -> bool:
-    if isinstance(known, dict):
-        return isinstance(own, dict) and all(name in own and _contains(own[name], known[name]) for name in known)
-    if isinstance(known, list):
-        return isinstance(own, list) and len(own) == len(known) and all(map(_contains, own, known))
-    return bool(own == known)
 
 
 def _placeholders(value: Any) -> list[str]:

@@ -88,3 +88,25 @@ def test_pools_of_containers_say_where_relative_paths_begin(pool: str) -> None:
     found = [item["work_pool"]["job_variables"]["env"] for item in deployments if item["name"] == pool]
     assert found
     assert all(environment["EXPBENCH_WORK"] == "/work" for environment in found)
+
+
+@pytest.mark.parametrize(
+    ("pdf", "repository", "kind", "says"),
+    [
+        ("none.pdf", "repository", FailureKind.PAPER_INVALID, "there is no such file for the worker"),
+        ("paper.pdf", "/nowhere/at/all", FailureKind.REPOSITORY_INVALID, "there is no such path"),
+        ("paper.pdf", "ftp://example.org/code", FailureKind.REPOSITORY_INVALID, "the scheme 'ftp' is not accepted"),
+    ],
+)
+def test_wrong_inputs_are_refused_before_a_workspace_is_made(
+    tmp_path: Path, pdf: str, repository: str, kind: FailureKind, says: str
+) -> None:
+    from flows.curate import CurateOptions
+    from flows.orchestration.curation import _check_inputs
+
+    (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.4")
+    options = CurateOptions(pdf=tmp_path / pdf, repository=repository, out=tmp_path / "work")
+    with pytest.raises(ExpbenchError, match=says) as caught:
+        _check_inputs(options)
+    assert caught.value.kind is kind
+    assert not (tmp_path / "work").exists()

@@ -57,13 +57,10 @@ def curated(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Works
     example = materialise("agreement-weights", tmp_path_factory.mktemp("example"))
     (machine.directory / "example.json").write_text(json.dumps([str(example.paper), str(example.repository)]))
     workspace = Workspace(machine.directory / "papers" / "expbench-paper")
-    told = machine.prefect(
-        "deployment", "run", "curate-paper", "-p", f"pdf={example.paper}", "-p", f"repository={example.repository}",
-        "-p", f"out={workspace.root}", "-p", "max_tasks=3", "-p", "repeats=1",
+    run = machine.submit(
+        "curate-paper", pdf=example.paper, repository=example.repository, out=workspace.root, max_tasks=3,
+        repeats=1,
     )  # fmt: skip
-    match = re.search(r"UUID: ([0-9a-f-]{36})", told)
-    assert match, told
-    run = match[1]
     wait_until(lambda: executions(workspace), "the first execution to be finished")
     machine.kill_worker()
     before, stages = executions(workspace), started_stages(workspace)
@@ -129,21 +126,23 @@ def test_a_person_reviews_in_the_browser_and_the_release_holds_what_was_approved
         reject(ui, machine, waiting[rejected])
         approve(ui, waiting[approved])
         edit(ui, machine, waiting[edited], curated.load_task(edited).question)
-    for run in waiting.values():
-        machine.wait_for(run, "Completed")
-    assert curated.load_task(rejected).status is Status.REJECTED
-    assert curated.load_task(rejected).reviews[-1].comment == "The claim is about another data set."
-    assert curated.load_task(approved).status is Status.APPROVED
-    assert curated.load_task(approved).reviews[-1].reviewer == "Ada Lovelace"
-    last = curated.load_task(edited).reviews[-1]
-    assert (last.decision, [field for field, _ in last.changes]) == ("edit", ["question"])
-    assert "+How" in last.changes[0][1]
-    assert last.after == content_digest(curated.load_task(edited))
-    assert reviews(curated) == {}
-    release = machine.prefect("deployment", "run", "release", "-p", f"workspace={curated.root}")
-    match = re.search(r"UUID: ([0-9a-f-]{36})", release)
-    assert match
-    machine.wait_for(match[1], "Completed")
+        for run in waiting.values():
+            machine.wait_for(run, "Completed")
+        assert curated.load_task(rejected).status is Status.REJECTED
+        assert curated.load_task(rejected).reviews[-1].comment == "The claim is about another data set."
+        assert curated.load_task(approved).status is Status.APPROVED
+        assert curated.load_task(approved).reviews[-1].reviewer == "Ada Lovelace"
+        last = curated.load_task(edited).reviews[-1]
+        assert (last.decision, [field for field, _ in last.changes]) == ("edit", ["question"])
+        assert "+How" in last.changes[0][1]
+        assert last.after == content_digest(curated.load_task(edited))
+        assert reviews(curated) == {}
+        offered = re.search(
+            r"\[Release what is approved\]\((http[^)]+)\)", str(machine.artifact("review-queue").description)
+        )
+        assert offered, "the queue offers it"
+        released = ui.run_filled_in(offered[1])
+    machine.wait_for(released, "Completed")
     import datasets
 
     tasks = datasets.load_dataset(str(curated.root / "release"), "tasks", cache_dir=str(tmp_path / "cache"))["test"]
@@ -184,42 +183,45 @@ def test_a_list_finds_what_was_done_and_keeps_decisions(curated: Workspace, mach
     paper, repository = json.loads(example.read_text())
     sources = tmp_path / "list.csv"
     sources.write_text(f"pdf,repository\n{paper},{repository}\nmissing.pdf,{repository}\n")
-    told = machine.prefect(
-        "deployment", "run", "curate", "-p", f"sources={sources}", "-p", f"out={curated.root.parent}", "-p",
-        "max_tasks=3", "-p", "repeats=1", "-p", "review=false",
+    run = machine.submit(
+        "curate", sources=sources, out=curated.root.parent, max_tasks=3, repeats=1, review="false"
     )  # fmt: skip
-    match = re.search(r"UUID: ([0-9a-f-]{36})", told)
-    assert match
-    done = machine.wait_for(match[1], "Completed", "Partly completed")
+    done = machine.wait_for(run, "Completed", "Partly completed")
     assert done.state is not None
     assert (done.state.name, done.state.message) == ("Partly completed", "1 of 2 papers were curated")
     assert executions(curated) == executed
     assert {task.id: (task.status, task.reviews, content_digest(task)) for task in curated.tasks()} == before
 
 
-def test_an_evaluation_by_flows_has_the_scores_of_the_command(
+def test_a_sweep_has_the_scores_of_the_command_and_is_judged_again(
     curated: Workspace, machine: Machine, tmp_path: Path
 ) -> None:
-    """One episode of the agent that does nothing: a run that fans out, a run of its own, and the command beside it."""
+    """One episode of the agent that does nothing: three runs inside each other, the command beside them; then `judge`."""
     from evaluation.scores import EpisodeScores
 
     task = next(task.id for task in curated.tasks() if task.status is not Status.REJECTED)
-    told = machine.prefect(
-        "deployment", "run", "evaluate", "-p", f"source={curated.root}", "-p", "agent=noop", "-p",
-        f"out={machine.directory / 'run'}", "-p", f'tasks=["{task}"]', "-p", "concurrency=1",
+    sweep = machine.submit(
+        "sweep", source=curated.root, out=machine.directory / "sweep", entries='[{"agent": "noop"}]',
+        tasks=json.dumps([task]), concurrency=1,
     )  # fmt: skip
-    match = re.search(r"UUID: ([0-9a-f-]{36})", told)
-    assert match
-    machine.wait_for(match[1], "Completed")
+    ended = machine.wait_for(sweep, "Completed")
+    assert ended.state is not None
+    assert (ended.name, ended.state.message) == ("sweep sweep", "1 of 1 runs were completed")
+    assert {"expbench", "stage:sweep", f"source:{curated.root.name}"} <= set(ended.tags)
+    assert (machine.directory / "sweep" / "report" / "index.html").is_file()
+    assert machine.table("sweep") == [{"run": "noop", "state": "Completed", "what happened": ""}]
+    (episode,) = machine.table("episodes")
+    assert (episode["episode"], episode["status"], episode["C"]) == (f"{task}/0", "scored", 0.0)
     machine.expbench("evaluate", curated.root, "--agent", "noop", "--out", tmp_path / "run", "--tasks", task)
+    run = machine.directory / "sweep" / "noop"
     rows = []
-    for root in (machine.directory / "run", tmp_path / "run"):
+    for root in (run, tmp_path / "run"):
         row = EpisodeScores.model_validate_json((root / "episodes" / task / "0" / "scores.json").read_bytes())
         rows.append(row.evolve(wall_s=None))
     assert rows[0] == rows[1]
     assert rows[0].design == rows[0].conclusion == 0.0
-    run = machine.run(match[1])
-    assert {"agent:noop", "stage:evaluate"} <= set(run.tags)
+    judged = machine.wait_for(machine.submit("judge", run=run), "Completed")
+    assert (judged.name, {"agent:noop", "stage:judge"} <= set(judged.tags)) == ("judge noop", True)
 
 
 def reject(ui: ReviewUi, machine: Machine, run: str) -> None:

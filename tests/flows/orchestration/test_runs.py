@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -34,13 +33,6 @@ def answer(machine: Machine, run: str, workspace: Workspace, task: str, **given:
     wording = Wording.of(workspace.load_task(task)).model_dump()
     with machine.client() as client:
         return client.resume_flow_run(UUID(run), run_input={**wording, "comment": "", **given})
-
-
-def submitted(machine: Machine, flow: str, **parameters: object) -> str:
-    options = [part for name, value in parameters.items() for part in ("-p", f"{name}={value}")]
-    match = re.search(r"UUID: ([0-9a-f-]{36})", machine.prefect("deployment", "run", flow, *options))
-    assert match
-    return match[1]
 
 
 def test_reviews_wait_without_a_process_and_are_asked_for_once(machine: Machine) -> None:
@@ -111,7 +103,7 @@ def test_bad_input_is_refused_with_our_message(machine: Machine, tmp_path: Path)
         expect=1,
     )  # fmt: skip
     assert "engine" in told
-    run = submitted(machine, "curate-paper", pdf="missing.pdf", repository=tmp_path)
+    run = machine.submit("curate-paper", pdf="missing.pdf", repository=tmp_path)
     ended = wait_until(lambda: state if (state := machine.run(run).state) and state.is_final() else None, "its end")
     assert ended.name == "Failed"
     assert "missing.pdf: there is no such file for the worker, which runs in" in str(ended.message)

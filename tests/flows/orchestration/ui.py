@@ -68,6 +68,17 @@ class ReviewUi:
                 return dict(answered.value.json())
         raise AssertionError(f"the server does not take the answer: {answered.value.text()}")
 
+    def run_filled_in(self, link: str) -> str:
+        """Submit the form of a deployment that a link has filled in; returns the id of the run."""
+        self.page.goto(link)
+        self.page.get_by_role("button", name="Submit", exact=True).wait_for()
+        for _ in range(5):
+            with self.page.expect_response(lambda response: response.url.endswith("/create_flow_run")) as answered:
+                self.page.get_by_role("button", name="Submit", exact=True).click()
+            if answered.value.status < 500:
+                return str(answered.value.json()["id"])
+        raise AssertionError(f"the server does not take the run: {answered.value.text()}")
+
     def shot(self, name: str) -> Path:
         """Keep a screenshot."""
         self.shots.mkdir(parents=True, exist_ok=True)

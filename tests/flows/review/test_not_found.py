@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.release import release
 from flows.review import (
     Answer,
     ReviewPolicy,
@@ -95,3 +96,14 @@ def test_no_rule_accepts_it(workspace: Workspace) -> None:
     applied, waiting = approve_by_rule(workspace, parse_rule("confidence>=0, claims>=0"))
     assert (applied, waiting) == ([CANDIDATE], [ABSENT])
     assert workspace.load_task(ABSENT).reviews == ()
+
+
+def test_a_release_leaves_it_out_and_says_who_accepted_it(workspace: Workspace, tmp_path: Path) -> None:
+    """There is no truth that an agent's work could be graded by; `--accept-all` accepts release candidates only."""
+    released = release(workspace, out=tmp_path / "first", accept_all=True, name="demo")
+    assert (released.tasks, workspace.load_task(ABSENT).reviews) == (1, ())
+    assert dict(released.withheld) == {ABSENT: "not_found: no script answers it, which nobody has accepted yet"}
+    decide(workspace, ABSENT, Answer(decision="approve", reviewer="Ada"))
+    released = release(workspace, out=tmp_path / "second", accept_all=False, name="demo")
+    assert (released.tasks, workspace.load_task(ABSENT).status) == (1, Status.NOT_FOUND)
+    assert dict(released.withheld) == {ABSENT: "not_found: no script answers it, accepted by Ada"}
