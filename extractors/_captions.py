@@ -128,7 +128,7 @@ def _extend(caption: FoundCaption, page: PageText, rules: Sequence[Rule]) -> Non
         starts_other = match_label(line.text)
         if (
             distance > limit
-            or abs(line.size - last.size) > (2.6 if title else 1.2)
+            or min(abs(line.size - last.size), abs(line.caps_size - last.caps_size)) > (2.6 if title else 1.2)
             or (starts_other is not None and starts_other[2])
             or _rule_between(rules, last, line)
             or _is_tabular(line)
@@ -137,10 +137,29 @@ def _extend(caption: FoundCaption, page: PageText, rules: Sequence[Rule]) -> Non
                 continue
             break
         caption.lines.append(line)
+    _add_fragments(caption, page.lines)
     box = caption.lines[0].box
     for line in caption.lines[1:]:
         box = box.union(line.box)
     caption.box = box
+
+
+def _add_fragments(caption: FoundCaption, lines: Sequence[TextLine]) -> None:
+    """The rest of a first line that was set so loosely that it fell apart (`Table 5:   Spearman's  rho`).
+
+    The lines under it show how wide the caption is: what stands beside its label within that width belongs to it.
+    """
+    first = caption.lines[0]
+    if len(caption.lines) < 2:
+        return
+    right = max(line.x1 for line in caption.lines) + 0.3 * first.size
+    known = set(map(id, caption.lines))
+    rest = [
+        line for line in lines
+        if id(line) not in known and abs(line.baseline - first.baseline) < 0.3 * first.size
+        and abs(line.size - first.size) < 1.2 and first.x1 < line.x0 and line.x1 <= right
+    ]  # fmt: skip
+    caption.lines[1:1] = sorted(rest, key=lambda line: line.x0)
 
 
 def find_captions(pages: Sequence[PageText], rules: Sequence[Sequence[Rule]]) -> list[FoundCaption]:

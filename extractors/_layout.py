@@ -20,6 +20,10 @@ __all__ = ["Column", "PageLayout", "body_size", "column_count", "find_furniture"
 
 _EDGE: Final = 0.095
 """Share of the page's height at top and bottom in which running heads and feet stand (CVPR's head ends at 0.09)."""
+_REPEATED: Final = 0.12
+"""The same where a line repeats on other pages (the head of the ACM's two-column style ends at 0.1)."""
+_LONG_HEAD: Final = 15
+"""Characters; tables at the top of pages repeat words like `Method` there."""
 _NUMBER: Final = re.compile(
     r"^(?:page\s+)?[-–—]?\s*(?:\d{1,4}|[ivxl]{1,6})\s*[-–—]?(?:\s*(?:/|of)\s*\d{1,4})?$", re.IGNORECASE
 )
@@ -160,8 +164,8 @@ def reorder(page: PageText) -> bool:
     return True
 
 
-def _at_edge(line: TextLine, page: PageText) -> bool:
-    return line.box.y1 < _EDGE * page.height or line.box.y0 > (1 - _EDGE) * page.height
+def _at_edge(line: TextLine, page: PageText, share: float = _EDGE) -> bool:
+    return line.box.y1 < share * page.height or line.box.y0 > (1 - share) * page.height
 
 
 def _outermost(line: TextLine, page: PageText) -> bool:
@@ -180,13 +184,18 @@ def find_furniture(pages: Sequence[PageText], rules: Sequence[Sequence[Rule]]) -
     """
     places: Counter[tuple[str, int]] = Counter()
     for page in pages:
-        for key in {_key(line) for line in page.lines if _at_edge(line, page)}:
+        for key in {_key(line) for line in page.lines if _at_edge(line, page, _REPEATED)}:
             places[key] += 1
     furniture = _numbered_heads(pages)
     for page, page_rules in zip(pages, rules, strict=True):
         furniture |= _line_numbers(page)
         often = 3 if len(pages) > 4 else 2
-        repeated = [line for line in page.lines if _at_edge(line, page) and places[_key(line)] >= often]
+        repeated = [
+            line for line in page.lines
+            if (_at_edge(line, page) or (_outermost(line, page) and len(line.text) >= _LONG_HEAD and
+                                         _at_edge(line, page, _REPEATED)))
+            and places[_key(line)] >= often
+        ]  # fmt: skip
         furniture |= {id(line) for line in repeated if _stands_off(line, repeated, page, page_rules)}
         for line in page.lines:
             text = line.text.strip()

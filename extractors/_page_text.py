@@ -85,6 +85,14 @@ class TextLine:
         )  # fmt: skip
 
     @property
+    def caps_size(self) -> float:
+        """Font size; of small capitals that of the initials (`IV. OVERVIEW` in 10 and 8 points: 10)."""
+        letters = [letter for letter in self.text if letter.isalpha()]
+        if len(letters) < 4 or not all(map(str.isupper, letters)):
+            return self.size
+        return max(round(word.size * 2) / 2 for word in self.words)
+
+    @property
     def x0(self) -> float:
         return self.box.x0
 

@@ -6,6 +6,7 @@ along with another one (the alphabet size of each method) is an attribute, not a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -43,7 +44,10 @@ def roles_of(claims: Sequence[NumericClaim]) -> Roles:
     ]  # fmt: skip
     fixed = tuple((n, next(iter(v))) for n, v in values.items() if len(v) == 1 and n in complete)
     # the compared axis: methods first; among equals the one with most values, then the first in the table
-    varying.sort(key=lambda axis: (_goes_along(claims, axis, varying), _KIND_ORDER[axis.kind], -len(axis.values)))
+    # (`list.sort` shows an empty list to its own key function, hence `sorted`)
+    varying = sorted(
+        varying, key=lambda axis: (_goes_along(claims, axis, varying), _KIND_ORDER[axis.kind], -len(axis.values))
+    )
     attributes: dict[str, tuple[str, dict[str, str]]] = {}
     axes: list[Axis] = []
     for axis in varying:
@@ -57,12 +61,22 @@ def roles_of(claims: Sequence[NumericClaim]) -> Roles:
 
 
 def _goes_along(claims: Sequence[NumericClaim], axis: Axis, varying: Sequence[Axis]) -> bool:
-    """Is a numeric condition a property of another one's values (the number of parameters of each backbone)?"""
+    """Is a numeric condition a property of another one's values (the number of parameters of each backbone)?
+
+    So it is when several of those have one number, or when names stand beside numbers in no order: what is varied is
+    listed rising or falling, how many cases each test has is not.
+    """
     return axis.kind == "number" and any(
-        len(other.values) > len(axis.values) and _mapping(claims, other.name, axis.name) is not None
+        (len(other.values) > len(axis.values) or (other.kind != "number" and not _in_order(axis.values)))
+        and _mapping(claims, other.name, axis.name) is not None
         for other in varying
         if other.name != axis.name
     )
+
+
+def _in_order(values: Sequence[str]) -> bool:
+    numbers = [float(match[0]) for value in values if (match := re.search(r"\d+(?:\.\d+)?", value.replace(",", "")))]
+    return numbers in (sorted(numbers), sorted(numbers, reverse=True))
 
 
 def _mapping(claims: Sequence[NumericClaim], of: str, name: str) -> dict[str, str] | None:

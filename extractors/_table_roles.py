@@ -124,8 +124,10 @@ class Roles:
                 if not named and (not head or self._is_setting(column, head) or not self._looks_measured(values)):
                     self.metric_columns.discard(column)
             return
-        source = self.table.caption
-        spans = _measures(source)
+        source = re.split(r"(?<=[a-z)\]%])\.\s+(?=[A-Z])", self.table.caption)[0]
+        spans = _measures(source)  # the first sentence says what the table holds, the others what it shows
+        if not spans:
+            source, spans = self.table.caption, _measures(self.table.caption)
         if not spans:
             source, spans = described, _measures(described)
         plain = [

@@ -74,6 +74,7 @@ INDEX_HEADER: Final = re.compile(r"^(?:#|no\.?|id|idx|index|nr\.?|row|ref\.?|ref
 
 WINNER: Final = re.compile(
     r"\b(?:outperform\w*|beats?|beating|surpass\w*|superior|inferior|underperform\w*|exceeds?|dominates?|wins\b|"
+    r"tops\b|ahead of(?! time)|ranks? (?:first|second|last|highest|lowest|best|worst)|leads? by|"
     r"state[- ]of[- ]the[- ]art results?|advantages?|improves? (?:up)?on|(?:is|are|was|were|performs?|works?|does|do) "
     r"(?:\w+ly |much |slightly |far )?(?:better|worse|best|worst|higher|lower|faster|slower|superior|stronger|weaker)|"
     r"(?:better|worse|higher|lower|faster|slower|stronger|weaker|larger|smaller|more \w+|less \w+|fewer \w+)"

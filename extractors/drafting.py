@@ -184,7 +184,7 @@ def _topic(reading: Reading, experiment: Experiment, plan: Plan) -> str:
     section = reading.section_title(experiment.blocks[0]) if experiment.blocks else None
     if re.match(r"results?\b|findings?\b|analysis\b", title, re.IGNORECASE) or not title:
         title = section or ""
-    title = re.sub(r"^(?:[A-Z]|\d+(?:\.\d+)*|[IVX]+)\.?\s+(?=[A-Z])", "", title).strip(" .")
+    title = re.sub(r"^(?:[A-Z]|\d+(?:\.\d+)*|[IVX]+)\.?\s+(?=[A-Z])", "", title).strip(" .?!")
     return f" in the experiment on {clean_name(title)}" if title else ""
 
 

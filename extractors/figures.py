@@ -29,6 +29,10 @@ def _within(box: Box, other: Box) -> bool:
     return other.x0 - 6 <= box.x0 and box.x1 <= other.x1 + 6 and other.y0 - 3 <= box.y0 and box.y1 <= other.y1 + 3
 
 
+_LABEL: Final = 40
+"""Characters of the longest name of an axis."""
+
+
 def _is_prose(line: TextLine, body: float, width: float) -> bool:
     return abs(line.size - body) < 0.6 and line.width > 0.6 * width and line.text.count(" ") >= 4
 
@@ -67,15 +71,22 @@ def figure_region(
         if _overlap(box.x0, box.x1, *span) > 0.5 * (box.x1 - box.x0)
         and (limit - 4 <= box.y0 and box.y1 <= edge + 6 if above else edge - 6 <= box.y0 and box.y1 <= limit + 4)
     ]  # fmt: skip
+    labels = [
+        line.box for line in page.lines
+        if len(line.text) <= _LABEL and _overlap(line.box.x0, line.box.x1, *span) > 0
+        and (limit <= line.box.y0 and line.box.y1 <= edge + 2 if above else edge - 2 <= line.box.y0 <= limit)
+    ]  # fmt: skip
     region: Box | None = None
-    for box in sorted(inside, key=lambda box: -box.y1 if above else box.y0):
-        if region is None:
-            near = edge - box.y1 if above else box.y0 - edge
-        else:
-            near = region.y0 - box.y1 if above else box.y0 - region.y1
+    drawn = set(map(id, inside))
+    for box in sorted([*inside, *labels], key=lambda box: -box.y1 if above else box.y0):
+        near = edge - box.y1 if above else box.y0 - edge
         if near > _REACH:
             break
-        region = box if region is None else region.union(box)
+        if id(box) in drawn:
+            region = box if region is None else region.union(box)
+            edge = region.y0 if above else region.y1
+        elif region is None:  # names of axes stand between caption and drawing
+            edge = min(edge, box.y0) if above else max(edge, box.y1)
     if region is None or max(region.x1 - region.x0, region.y1 - region.y0) < 24:
         return None
     return region

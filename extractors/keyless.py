@@ -8,12 +8,15 @@ from; what was considered and refused is part of the result. It does not look at
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from extractors._reading import Reading
 from extractors._scope import labels_of
 from extractors._sentences import run_in_heading
+from extractors.answers import states_answer
 from extractors.drafting import compose_draft, unique_slugs
-from extractors.method_text import Context
+from extractors.method_text import Context, caption_text
 from extractors.refining import Index
 from extractors.result_tables import Refusal, read_result_table
 from extractors.takeaways import find_takeaways
@@ -59,12 +62,13 @@ def draft_tasks(document: Document, *, max_tasks: int | None = None, reporter: R
         labels_of(found.experiments),
     )  # fmt: skip
     reporter.start(_STAGE, len(found.experiments))
-    drafts: list[Draft] = []
+    composed: list[tuple[Draft, str]] = []
     for experiment in found.experiments:
         reporter.step(_STAGE, experiment.label)
         draft = compose_draft(context, experiment, problems)
         if draft is not None:
-            drafts.append(draft)
+            composed.append((draft, caption_text(reading, experiment.table.table) if experiment.table else ""))
+    drafts = _told_apart(composed)
     drafts = unique_slugs(_merged(drafts, problems))
     order = {draft.slug: position for position, draft in enumerate(drafts)}
     drafts.sort(key=lambda draft: (-draft.confidence, order[draft.slug]))
@@ -109,6 +113,32 @@ def _definitions(reading: Reading) -> dict[str, str]:
         if heading and len(words) > 2 and re.fullmatch(r"[^\W\d_]", words[-1]) and words[-1] not in "aAI":
             names.setdefault(words[-1], heading)
     return names
+
+
+def _told_apart(composed: Sequence[tuple[Draft, str]]) -> list[Draft]:
+    """Where two experiments would be asked about in the same words, what only one's caption says is added.
+
+    Tables of one shape often differ in a condition that only the caption states (`true positive here is when ...`).
+    """
+    asked = Counter(draft.question for draft, _ in composed)
+    captions = {id(draft): _sentences_of(caption) for draft, caption in composed}
+    result = []
+    for draft, _ in composed:
+        twins = [
+            captions[id(other)] for other, _ in composed if other is not draft and other.question == draft.question
+        ]
+        own = [part for part in captions[id(draft)] if not any(part.lower() in map(str.lower, twin) for twin in twins)]
+        text = f"{draft.question[:-1]} (setting: {'; '.join(own)})?"
+        apart = asked[draft.question] > 1 and own and not states_answer(text, draft)
+        result.append(draft.evolve(question=text) if apart else draft)
+    return result
+
+
+def _sentences_of(caption: str) -> list[str]:
+    """The sentences of a caption as parts of one: without full stop, the first letter small unless it is a name's."""
+    parts = re.split(r"(?<=[^\W\d_][^\W\d_]|.[)\]%])\.\s+", caption.strip())
+    parts = [part.strip(" .") for part in parts if re.search(r"[^\W\d_]{3}", part)]
+    return [part[0].lower() + part[1:] if re.match(r"A\s|[A-Z][a-z]", part) else part for part in parts]
 
 
 def _merged(drafts: list[Draft], problems: list[Problem]) -> list[Draft]:

@@ -125,11 +125,13 @@ def _is_whole_sentence(reading: Reading, line: Line, text: str) -> bool:
         return False
     if not re.search(r"[.:;!?][\"”)]?$", text) or re.match(r"[a-z]", line.text):
         return False
-    if re.search(r"(?:^|\s)[a-z]\s[a-z]\s|\(\d+\)$", text) or _is_formula(text):
+    if re.search(r"(?:^|\s)[a-z]\s[a-z]\s|\(\d+\)$", text) or _is_formula(text) or _ROW.search(text):
         return False
     return len(words) >= 5 and len(words) * 3 >= len(re.findall(r"[^\W\d_]+", text)) and len(text) <= 420
 
 
+_ROW: Final = re.compile(r"(?:\S*\d[^\s,]*\s+){4,}")
+"""Numbers one after the other without commas: a row of a table that no rules or caption mark as one."""
 _MATH: Final = re.compile(r"[∥∑∏∫∂∇∀∃∈∉⊂⊆⊇∪∩⇒⇔→←↦≤≥≈≡≜∼⊙⊗⊕√∞⟨⟩⌊⌋⌈⌉′˜ˆ]|[^\W\d_]\(\w\)")
 _DEBRIS: Final = re.compile(r"∈\s?R[\da-z]|[)∥|]\s?\d\s\d\b|\b[A-Za-z]{1,2}\(\w\)\s\w\b|[=≤≥]\s*(?:$|[.,;])")
 

@@ -24,8 +24,9 @@ import numpy.typing as npt
 import pymupdf
 from PIL import Image
 
-from extractors._layer import PageText, TextLine, Word
-from extractors._ocr_cells import find_regions, read_cells
+from extractors._layer import PageText, TextLine, Word, rotate_box
+from extractors._ocr_cells import read_cells
+from extractors._ocr_regions import PrintedLine, Region, find_regions
 from extractors._rules import Rule, merge_rules
 from extractors._text import normalise
 from pipeline.errors import ExpbenchError, FailureKind
@@ -47,6 +48,12 @@ _MOST_PIXELS: Final = 60_000_000
 """A sheet of A2 at 200 dpi has 15 million; Tesseract needs some ten bytes for each."""
 _DRAWING: Final = 30.0
 """Points: initials of chapters stay below, axes of the smallest plots measured 45 and more."""
+_OF_NUMBERS: Final = "0123456789.,+-()%/<>"
+"""What the second reading of a number may consist of."""
+_ENLARGE: Final = 2
+"""Tables are cut into cells at twice the resolution of the page image: 4 point print has digits of 8 pixels there."""
+_FINER: Final = 1.15
+"""Times `OCR_DPI` from which a page's picture holds more than its rendering shows."""
 _TABLE_BLOCK: Final = 5000
 """Blocks of tables are numbered from here, beyond those of a page."""
 
@@ -58,6 +65,50 @@ class OcrPage:
     text: PageText
     rules: list[Rule]
     run: OcrRun
+
+
+class _Sheet:
+    """A page as pixels: whole at the resolution for prose, its tables as finely as the page holds them."""
+
+    def __init__(self, sheet: pymupdf.Page) -> None:
+        self._sheet = sheet
+        self._turn = 0
+        self._upright: Image.Image | None = None
+
+    def image(self, dpi: int, clip: pymupdf.Rect | None = None) -> Image.Image:
+        """The page, or a part of it (points of the unturned page), in grey."""
+        pixels = self._sheet.get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY, alpha=False, clip=clip)
+        return Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
+
+    def upright(self, image: Image.Image, turn: int) -> None:
+        """Regions are those of this image from now on: the page turned clockwise by `turn` degrees."""
+        self._upright, self._turn = image, turn
+
+    @property
+    def _is_fine(self) -> bool:
+        """Does the page hold more than `OCR_DPI` shows: printed glyphs, or a picture of higher resolution?"""
+        area = abs(self._sheet.rect)
+        for info in self._sheet.get_image_info():
+            box = pymupdf.Rect(info["bbox"])
+            if abs(box & self._sheet.rect) > 0.5 * area:
+                return bool(info["width"] * 72 / max(box.width, 1) > _FINER * OCR_DPI)
+        return True
+
+    def enlarged(self, region: Region) -> npt.NDArray[np.uint8]:
+        """A table region at `_ENLARGE` times the resolution of the upright image."""
+        assert self._upright is not None, "regions exist only on an upright image"
+        size = ((region.x1 - region.x0) * _ENLARGE, (region.y1 - region.y0) * _ENLARGE)
+        if self._is_fine:
+            scale = 72 / OCR_DPI
+            box = Box(*(side * scale for side in region))
+            width, height = (side * scale for side in self._upright.size)
+            if self._turn:
+                box = rotate_box(box, width, height, 360 - self._turn)
+            clip = pymupdf.Rect(box.x0, box.y0, box.x1, box.y1)
+            part = self.image(OCR_DPI * _ENLARGE, clip).rotate(-self._turn, expand=True)
+        else:
+            part = self._upright.crop(region)
+        return np.asarray(part if part.size == size else part.resize(size, Image.Resampling.LANCZOS))
 
 
 def text_quality(text: str) -> float:
@@ -178,11 +229,11 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
     Raises:
         ExpbenchError: Tesseract fails on the page or takes longer than three minutes.
     """
+    paper = _Sheet(sheet)
     inches = sheet.rect.width * sheet.rect.height / 72**2
     if inches * OCR_DPI**2 > _MOST_PIXELS:
         raise _fail(number, f"the sheet is too large, {sheet.rect.width:.0f} by {sheet.rect.height:.0f} points")
-    pixels = sheet.get_pixmap(dpi=OCR_DPI, colorspace=pymupdf.csGRAY, alpha=False)
-    image = Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
+    image = paper.image(OCR_DPI)
     turn, words, sure = 0, *_read(image, number)
     sideways = _is_sideways(words)
     if sure < _SURE or sideways:
@@ -196,7 +247,8 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
     scale = 72 / OCR_DPI
     grey = np.asarray(image)
     rules = image_rules(grey, scale)
-    words = _with_tables(words, grey, rules, number, scale)
+    paper.upright(image, turn)
+    words = _with_tables(words, paper, rules, number, scale)
     page = PageText(number, image.width * scale, image.height * scale, _lines(words, number, scale), turn)
     page.drawings = image_drawings(grey, scale)
     run = OcrRun(
@@ -206,16 +258,20 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
 
 
 def _with_tables(
-    words: list[dict[str, str]], grey: npt.NDArray[np.uint8], rules: list[Rule], number: int, scale: float
+    words: list[dict[str, str]], paper: _Sheet, rules: list[Rule], number: int, scale: float
 ) -> list[dict[str, str]]:
     """The words of a page, those of its tables read again cell by cell (see `extractors._ocr_cells`)."""
-    lines = [(line.x0, line.baseline, line.text) for line in _lines(words, number, scale)]
+    lines = [PrintedLine(line.x0, line.x1, line.baseline, line.text) for line in _lines(words, number, scale)]
+
+    def recognise(sheet: Image.Image, *, digits: bool) -> list[dict[str, str]]:
+        return _read(sheet, number, layout=_ONE_BLOCK, allowed=_OF_NUMBERS if digits else "")[0]
+
     for block, region in enumerate(find_regions(rules, lines, scale), _TABLE_BLOCK):
         inside = [
             row for row in words
             if region.holds(int(row["left"]) + int(row["width"]) / 2, int(row["top"]) + int(row["height"]) / 2)
         ]  # fmt: skip
-        again = read_cells(grey, region, lambda sheet: _read(sheet, number, layout=_ONE_BLOCK)[0])
+        again = read_cells(paper.enlarged(region), _ENLARGE, region, recognise)
         if sum(len(word.text) for word in again) < 0.6 * sum(len(row["text"]) for row in inside):
             continue  # not a table after all (a picture, a box of text): the first reading stays
         known = set(map(id, inside))
@@ -237,12 +293,15 @@ def _is_sideways(words: list[dict[str, str]]) -> bool:
     return sum(int(word["height"]) > int(word["width"]) for word in longer) > 0.5 * max(1, len(longer))
 
 
-def _read(image: Image.Image, number: int, layout: int = 3) -> tuple[list[dict[str, str]], float]:
-    """Words and their mean confidence; `layout` is Tesseract's page segmentation mode."""
+def _read(image: Image.Image, number: int, layout: int = 3, allowed: str = "") -> tuple[list[dict[str, str]], float]:
+    """Words and their mean confidence; `layout` is Tesseract's segmentation mode, `allowed` its only characters."""
     import pytesseract
 
+    options = f"-c tessedit_create_tsv=1 --psm {layout}"
+    if allowed:
+        options += f" -c tessedit_char_whitelist={allowed}"
     try:
-        found = _tesseract(image, number, "tsv", "eng", f"-c tessedit_create_tsv=1 --psm {layout}")
+        found = _tesseract(image, number, "tsv", "eng", options)
     except pytesseract.TesseractError as error:
         raise _fail(number, str(error.message).strip() or f"exit code {error.status}") from error
     table = csv.DictReader(io.StringIO(found), delimiter="\t", quoting=csv.QUOTE_NONE)

@@ -190,9 +190,9 @@ def settings_of_table(table: Table, methods: Sequence[str]) -> tuple[Hyperparame
                 name = f"{heads[column].lower()} ({texts[0].strip()})"
             else:
                 continue
-            box = next((c.box for c in table.cells if c.row == row and c.column == column and c.box), table.box)
+            page, box = table.place_of(row, column)
             evidence: tuple[Evidence, ...] = (
-                TableEvidence(label=table.label, page=table.page, box=box, row=row, column=column, quote=value),
+                TableEvidence(label=table.label, page=page, box=box, row=row, column=column, quote=value),
             )
             found.append(Hyperparameter(name=name, value=value, source="paper", evidence=evidence))
     return tuple(found)

@@ -14,15 +14,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extractors._layer import TextLine
+from extractors._numbering import follows, number_value, parse_number, roman_value
 from extractors._text import squeeze
 from pipeline.paper import Box, Section, SectionKind
 
-__all__ = ["Heading", "find_headings", "parse_number"]
+__all__ = ["Heading", "find_headings"]
 
-_NUMBERED: Final = re.compile(
-    r"^(?:(?P<word>Appendix|APPENDIX|Section|Supplement(?:ary)?)\s+)?"
-    r"(?P<number>(?:[IVX]{2,5}(?=[.\s])|[A-Z]|\d{1,2})(?:\.\d{1,2}){0,3})(?P<dot>[.:)_]?)\s*(?P<title>(?=\S).*)$"
-)
 _KNOWN: Final = re.compile(
     r"^(abstract|introduction|related works?|background|preliminar\w*|methods?|methodology|approach|experiments?|"
     r"experimental\b.*|results?|discussions?|conclusions?|conclud\w*|acknowledge?ments?|references|bibliography|"
@@ -67,7 +64,7 @@ class Heading:
     @property
     def size(self) -> float:
         """Font size in points."""
-        return self.lines[0].size
+        return self.lines[0].caps_size
 
     def section(self, to_page: Callable[[Box], Box]) -> Section:
         """The record; `to_page` maps the upright frame to the page's own."""
@@ -89,36 +86,17 @@ def _is_caps(text: str) -> bool:
     return len(letters) > 3 and letters.isupper()
 
 
-def parse_number(text: str) -> tuple[list[str], str] | None:
-    """(number parts, title) of a numbered heading: `3.1 Data`, `A. Proofs`, `Appendix B: Data`, `IV. RESULTS`."""
-    match = _NUMBERED.match(text)
-    if match is None:
-        return None
-    number, title = match["number"], match["title"]
-    if not re.match(r"[A-Z(“\"‘$\\\[]|[a-zα-ωΑ-Ωβ]|\d+\w*[ -][A-Za-z]", title):
-        return None
-    spaced = text[match.end("dot") : match.start("title")] != ""
-    letter = number.isalpha() and len(number) == 1
-    if letter and not match["word"] and not (spaced and title[0].isupper()):
-        return None
-    if not letter and not match["dot"] and not spaced and title[0].islower():
-        return None
-    if number.isalpha() and len(number) > 1 and not (match["dot"] or match["word"]):
-        return None
-    return number.split("."), title
-
-
 def _stands_out(line: TextLine, body: float) -> bool:
     text = squeeze(line.text)
     if (
         len(text) > _LONGEST
         or _BULLET.match(text)
         or not re.search(r"[^\W\d_]{3}", text)
-        or line.size < body - 1
+        or line.caps_size < body - 1
         or _CONTENTS.search(text)
     ):
         return False
-    if line.size >= body + 0.5 or line.bold or _is_caps(text):
+    if line.caps_size >= body + 0.5 or line.bold or _is_caps(text):
         return True
     return line.italic and parse_number(text) is not None
 
@@ -146,59 +124,47 @@ def _collect(lines: Sequence[TextLine], body: float) -> list[Heading]:
         last = order
     for head in found:
         text = head.text
-        parsed = parse_number(text)
+        parsed = parse_number(text, set_off=_is_set_off(head.lines[0]))
         head.number, head.title = parsed if parsed else (None, text)
         head.style = (head.size, head.lines[0].bold, head.lines[0].italic, _is_caps(text))
     return found
 
 
+def _is_set_off(line: TextLine) -> bool:
+    """Is the first word set off from the next by a quad? Word spaces measure 0.2 to 0.45 of the size."""
+    return len(line.words) > 1 and line.words[1].x0 - line.words[0].x1 > 0.7 * line.size
+
+
 def _wraps(head: Heading, line: TextLine) -> bool:
     above = head.lines[-1]
     step = line.baseline - above.baseline
-    if above.page != line.page or above.size != line.size or (above.bold, above.italic) != (line.bold, line.italic):
+    alike = above.size == line.size or above.caps_size == line.caps_size
+    if above.page != line.page or not alike or (above.bold, above.italic) != (line.bold, line.italic):
         return False
-    if not 0 < step < 1.45 * line.size or len(head.lines) >= 4:
+    if not 0 < step < 1.45 * line.caps_size or len(head.lines) >= 4:
         return False
-    return parse_number(squeeze(line.text)) is None and not _KNOWN.fullmatch(squeeze(line.text))
+    if parse_number(squeeze(line.text)) is not None:
+        return False
+    return _hangs(head.lines[0], line) or not _KNOWN.fullmatch(squeeze(line.text))
+
+
+def _hangs(first: TextLine, line: TextLine) -> bool:
+    """Does the line begin where the title begins behind its number? Then it goes on with it, whatever it says."""
+    numbered = parse_number(squeeze(first.text)) is not None and len(first.words) > 1
+    return numbered and abs(line.x0 - first.words[1].x0) < 1.5 and line.x0 - first.x0 > 0.5 * line.size
 
 
 # --- numbering
 
 
-def _roman(text: str) -> int:
-    values = {"I": 1, "V": 5, "X": 10}
-    total = 0
-    for index, letter in enumerate(text):
-        larger = index + 1 < len(text) and values[text[index + 1]] > values[letter]
-        total += -values[letter] if larger else values[letter]
-    return total
-
-
-def _value(part: str) -> int:
-    return int(part) if part.isdigit() else ord(part[0]) - 64
-
-
-def _follows(before: list[str], after: list[str]) -> bool:
-    """May `after` be the next section number after `before`? One number may be missing (a heading not read)."""
-    if before[0].isdigit() != after[0].isdigit():
-        return before[0].isdigit() and after == ["A"]
-    old, new = [_value(part) for part in before], [_value(part) for part in after]
-    if len(new) == len(old) + 1:
-        return new[:-1] == old and new[-1] <= 2
-    if len(new) > len(old):
-        return False
-    step = new[-1] - old[len(new) - 1]
-    return new[:-1] == old[: len(new) - 1] and 1 <= step <= (2 if len(new) > 1 else 1)
-
-
 def _next_heading(before: Heading, after: Heading) -> bool:
-    """As `_follows`; a top-level number may be missing between two headings of one style (`A`, `C`)."""
+    """As `follows`; a top-level number may be missing between two headings of one style (`A`, `C`)."""
     old, new = before.number or [], after.number or []
-    if _follows(old, new):
+    if follows(old, new):
         return True
     if len(new) != 1 or before.style[:3] != after.style[:3] or old[0].isdigit() != new[0].isdigit():
         return False
-    return _value(new[0]) - _value(old[0]) == 2
+    return number_value(new[0]) - number_value(old[0]) == 2
 
 
 def _best_run(
@@ -230,13 +196,18 @@ def _decimal_run(heads: list[Heading]) -> list[Heading]:
     return run
 
 
+def _next_roman(before: Heading, after: Heading) -> bool:
+    """One number may be missing (a heading not read), as between decimal ones."""
+    return 1 <= roman_value((after.number or [""])[0]) - roman_value((before.number or [""])[0]) <= 2
+
+
 def _roman_run(heads: list[Heading]) -> list[Heading]:
     """I, A, B, II, A, ...: IEEE and physics journals. Letters start anew in each section; the number is as printed."""
     usable = [head for head in heads if head.number and head.standalone]
     roman = [
         head for head in usable if len(head.number or []) == 1 and re.fullmatch("[IVX]+", (head.number or [""])[0])
     ]
-    main = _best_run(roman, ("I",), lambda a, b: _roman((b.number or [""])[0]) == _roman((a.number or [""])[0]) + 1)
+    main = _best_run(roman, ("I",), _next_roman)
     if len(main) < 3 or len({head.style[0] for head in main}) > 2:
         return []
     ids = {id(head) for head in main}
@@ -272,7 +243,10 @@ def find_headings(lines: Sequence[TextLine], body: float) -> list[Heading]:
     """
     candidates = _collect(lines, body)
     run = max(_decimal_run(candidates), _roman_run(candidates), key=len)
-    heads = _by_number(candidates, run, body) if len(run) >= 3 else _by_style(candidates, body)
+    if len(run) >= 3:
+        heads = _by_number(candidates, run, body, _subheadings(candidates, run, lines, body))
+    else:
+        heads = _by_style(candidates, body)
     _set_kinds(heads)
     if all(head.kind is not SectionKind.ABSTRACT for head in heads):
         heads = _run_in_abstract(lines, heads) + heads
@@ -288,17 +262,62 @@ def _run_in_abstract(lines: Sequence[TextLine], heads: list[Heading]) -> list[He
     return []
 
 
-def _by_number(candidates: list[Heading], run: list[Heading], body: float) -> list[Heading]:
+def _subheadings(candidates: list[Heading], run: list[Heading], lines: Sequence[TextLine], body: float) -> set[int]:
+    """Bold headings without a number inside numbered sections (`N-body methods: GEM` under `6 Evaluation`), by id.
+
+    Each stands alone on its line, with white above and a paragraph of plain text right below; and one style of print
+    sets at least two of them, since one bold line alone may be anything. Where a paper numbers its subsections, such
+    lines are titles of paragraphs: bookmarks of three papers, and the hand-made truth of one, leave them out.
+    """
+    if not run or any(head.level > 1 for head in run):
+        return set()
+    numbered = {id(head) for head in run}
+    first = min(head.order for head in run)
+    found = [
+        head for head in candidates
+        if id(head) not in numbered and head.order > first and _heads_paragraph(head, lines, body)
+    ]  # fmt: skip
+    styles = Counter(head.style for head in found)
+    return {id(head) for head in found if styles[head.style] >= 2}
+
+
+def _heads_paragraph(head: Heading, lines: Sequence[TextLine], body: float) -> bool:
+    text, top, bottom = head.text, head.lines[0], head.lines[-1]
+    after = head.order + len(head.lines)
+    if not (head.standalone and head.number is None and all(line.bold for line in head.lines) and after < len(lines)):
+        return False
+    if head.size < body - 0.3 or len(text) > 90 or not text[:1].isupper() or text[-1] in ".,;:" or len(head.lines) > 2:
+        return False
+    below, above = lines[after], lines[head.order - 1]
+    step, white = below.baseline - bottom.baseline, top.baseline - above.baseline
+    in_column = above.page == top.page and white > 0
+    return (
+        below.page == bottom.page and not below.bold and abs(below.size - body) < 0.6
+        and 0 < step < 2.4 * head.size and abs(below.x0 - top.x0) < 2.2 * head.size
+        and below.width > 8 * body and (not in_column or white > 1.45 * head.size)
+    )  # fmt: skip
+
+
+def _by_number(
+    candidates: list[Heading], run: list[Heading], body: float, subheadings: set[int]
+) -> list[Heading]:  # fmt: skip
     chosen = {id(head) for head in run}
     top = {head.style for head in run if head.level == 1}
     first = min(head.order for head in run)
     heads: list[Heading] = []
+    depth = 1
     for head in candidates:
         if id(head) not in chosen:
             alike = head.order > first and head.number is None and _is_like(head, top, body)
-            if not alike and not _is_unnumbered(head, top, body):
+            if alike or _is_unnumbered(head, top, body):
+                head.level = 1
+            elif id(head) in subheadings:
+                head.level = depth + 1
+            else:
                 continue
-            head.number, head.title, head.level = None, head.text, 1
+            head.number, head.title = None, head.text
+        if id(head) not in subheadings:
+            depth = head.level
         heads.append(head)
     return heads
 
@@ -334,7 +353,7 @@ def _by_style(candidates: list[Heading], body: float) -> list[Heading]:
     }  # fmt: skip
     counts = Counter(style for style, _ in known)
     if not counts:
-        return []
+        return _by_size(candidates, body)
     top = max(counts, key=lambda style: (counts[style] >= 2, style[0], style[1], counts[style]))
     first = min(head.order for head in candidates if head.style == top and _KNOWN.match(head.text))
     heads: list[Heading] = []
@@ -352,6 +371,17 @@ def _by_style(candidates: list[Heading], body: float) -> list[Heading]:
             continue
         head.number, head.title = None, head.text
         heads.append(head)
+    return heads
+
+
+def _by_size(candidates: list[Heading], body: float) -> list[Heading]:
+    """Papers in another language: styles larger than the text that set three headings and more; levels by size."""
+    large = [head for head in candidates if head.standalone and head.size >= body + 1 and head.lines[0].bold]
+    counts = Counter(head.size for head in large)
+    sizes = sorted((size for size, count in counts.items() if count >= 3), reverse=True)[:3]
+    heads = [head for head in large if head.size in sizes]
+    for head in heads:
+        head.number, head.title, head.level = None, head.text, sizes.index(head.size) + 1
     return heads
 
 

@@ -80,9 +80,9 @@ def plan_experiment(reading: Reading, experiment: Experiment, problems: list[Pro
 def _cell_claim(experiment: Experiment, cell: ResultCell, name: str) -> NumericClaim:
     assert experiment.table is not None
     table, quantity = experiment.table.table, cell.quantity
-    box = next((c.box for c in table.cells if (c.row, c.column) == (cell.row, cell.column) and c.box), table.box)
+    page, box = table.place_of(cell.row, cell.column)
     evidence = TableEvidence(
-        label=table.label, page=table.page, box=box, row=cell.row, column=cell.column, quote=cell.text,
+        label=table.label, page=page, box=box, row=cell.row, column=cell.column, quote=cell.text,
         row_labels=table.row_labels(cell.row), column_headers=table.column_headers(cell.column),
     )  # fmt: skip
     return NumericClaim(

@@ -13,11 +13,12 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from extractors.crops import table_pictures
 from extractors.keyless import DraftResult
 from extractors.pdf import render_crop
 from flows.outcome import Outcome
 from pipeline.files import write_bytes
-from pipeline.paper import Box, Document
+from pipeline.paper import Box, Document, Table
 from pipeline.store import Workspace, WorkspaceInfo, write_if_changed
 from pipeline.task import ClaimMatch, CodeEvidence, Evidence, Status, TableEvidence, Task
 
@@ -100,35 +101,44 @@ def _dropped(task: Task) -> list[ClaimMatch]:
 
 def _crops(pdf: Path, document: Document, task: Task, into: Path) -> list[dict[str, str]]:
     """Images of the page regions that support the claims, the supporting boxes highlighted."""
-    regions: dict[tuple[int, Box, str], list[Box]] = {}
+    regions: dict[tuple[int, Box, str], list[tuple[int, Box]]] = {}
     for claim in task.truth.expected.claims:
         for evidence in claim.evidence:
-            region = _region(document, evidence)
-            if region is not None and not isinstance(evidence, CodeEvidence):
-                regions.setdefault(region, []).append(evidence.box)
+            if isinstance(evidence, CodeEvidence):
+                continue
+            table = _table(document, evidence)
+            region = (table.page, table.box, table.label) if table else (evidence.page, evidence.box, _name(evidence))
+            regions.setdefault(region, []).append((evidence.page, evidence.box))
+    pictures: list[tuple[str, bytes]] = []
+    for (page, box, label), marks in list(regions.items())[:_CROPS_PER_TASK]:
+        table = next((t for t in document.tables if (t.page, t.box, t.label) == (page, box, label)), None)
+        boxes = {at: sorted({box for other, box in marks if other == at}) for at, _ in marks}
+        title = f"{label}, page {page}"
+        if table is None:
+            pictures.append((title, render_crop(pdf, page, box, highlight=boxes[page])))
+        else:
+            pictures += [(title, png) for png in table_pictures(pdf, document, [table], highlight=boxes)]
     crops = []
-    for number, ((page, box, label), highlights) in enumerate(list(regions.items())[:_CROPS_PER_TASK], 1):
-        png = render_crop(pdf, page, box, highlight=sorted(set(highlights)))
+    for number, (title, png) in enumerate(pictures, 1):
         path = into / f"{number}.png"
         if not path.is_file() or path.read_bytes() != png:
             write_bytes(path, png)
-        crops.append({"title": f"{label}, page {page}", "uri": _data_uri(png)})
+        crops.append({"title": title, "uri": _data_uri(png)})
     return crops
 
 
-def _region(document: Document, evidence: Evidence) -> tuple[int, Box, str] | None:
-    """The region to show: the whole table with its caption for a cell, the quote's box for text."""
-    if isinstance(evidence, CodeEvidence):
+def _table(document: Document, evidence: Evidence) -> Table | None:
+    """The table that a cell of evidence belongs to; a cell may stand on a further page of it."""
+    if not isinstance(evidence, TableEvidence):
         return None
-    if isinstance(evidence, TableEvidence):
-        for table in document.tables:
-            if table.label == evidence.label and table.page == evidence.page:
-                captions = [c.box for c in document.captions if c.label == table.label and c.page == table.page]
-                box = table.box
-                for caption in captions:
-                    box = box.union(caption)
-                return table.page, box, table.label
-    return evidence.page, evidence.box, getattr(evidence, "section", None) or "text"
+    for table in document.tables:
+        if table.label == evidence.label and evidence.page in {table.page, *(page for page, _ in table.continued)}:
+            return table
+    return None
+
+
+def _name(evidence: Evidence) -> str:
+    return getattr(evidence, "section", None) or getattr(evidence, "label", None) or "text"
 
 
 def _data_uri(png: bytes) -> str:

@@ -181,6 +181,13 @@ class Table(Record):
     continued: tuple[tuple[int, Box], ...] = ()
     """(page, box) of the parts on further pages."""
 
+    def place_of(self, row: int, column: int) -> tuple[int, Box]:
+        """Page and box of a cell; those of the table where the cell has none of its own (empty, or under a span)."""
+        for cell in self.cells:
+            if (cell.row, cell.column) == (row, column) and cell.box is not None:
+                return cell.page or self.page, cell.box
+        return self.page, self.box
+
     def column_headers(self, column: int) -> tuple[str, ...]:
         """Header texts above `column`, outermost first, spanning headers included."""
         return tuple(

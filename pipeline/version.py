@@ -9,12 +9,12 @@ from typing import Final
 __all__ = ["STAGE_VERSIONS", "version"]
 
 STAGE_VERSIONS: Final[dict[str, str]] = {
-    "extract": "2",
-    "draft": "3",
-    "locate": "2",
-    "trace": "2",
-    "validate": "2",
-    "mask": "2",
+    "extract": "3",
+    "draft": "4",
+    "locate": "3",
+    "trace": "3",
+    "validate": "3",
+    "mask": "3",
 }
 """Raised when a stage's output for the same input changes: `--resume` then runs the stage again."""
 

@@ -145,9 +145,9 @@ class Paper:
         """A cell as evidence, or None when the table has no such cell or it is empty."""
         if not (0 <= row < len(table.grid) and 0 <= column < len(table.grid[row])) or not table.grid[row][column]:
             return None
-        box = next((c.box for c in table.cells if (c.row, c.column) == (row, column) and c.box), table.box)
+        page, box = table.place_of(row, column)
         return TableEvidence(
-            label=table.label, page=table.page, box=box, row=row, column=column, quote=table.grid[row][column],
+            label=table.label, page=page, box=box, row=row, column=column, quote=table.grid[row][column],
             row_labels=table.row_labels(row), column_headers=table.column_headers(column),
         )  # fmt: skip
 

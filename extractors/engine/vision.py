@@ -1,7 +1,7 @@
 """Tables and figures as their pictures show them (EXP-Bench 3.2: a multimodal model interprets the visual regions).
 
-Each region is cut out of the page and read by a model that takes images; of a table that goes on on the next page
-both parts are shown. A table's reading is compared cell by cell with the grid that was read from the text layer:
+Each region is cut out of the page and read by a model that takes images; a table that goes on on the next page is one
+picture. A table's reading is compared cell by cell with the grid that was read from the text layer:
 where they differ both are kept, a problem says so, and nobody is believed over the other. What a model sees is an
 interpretation: it is never evidence, and no number of a task comes from it.
 """
@@ -13,20 +13,18 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from extractors._reading import label_key
+from extractors.crops import figure_picture, table_pictures
 from extractors.engine.asking import Answer, Asker
 from extractors.engine.evidence import compact
 from extractors.engine.said import FigureAnswer, TableAnswer
-from extractors.pdf import render_crop
 from pipeline.errors import FailureKind
 from pipeline.llm import ImagePart
-from pipeline.paper import Box, Document, Figure, Table
+from pipeline.paper import Document, Figure, Table
 from pipeline.progress import Reporter
 from pipeline.schema import Problem, Record, Severity
 
 __all__ = ["Difference", "VisualReading", "compare", "read_visuals", "show_reading"]
 
-_DPI: Final = 150
-"""A column of a table is then about 500 pixels wide: small print stays legible, one image is some 100 kB."""
 _COMPONENT: Final = "extract.model.vision"
 _SHOWN: Final = 5
 """Differences that one problem quotes; all of them are in the reading."""
@@ -93,10 +91,7 @@ def read_visuals(
     reporter.start("vision", len(regions))
 
     def ask(region: _Region) -> tuple[VisualReading | None, tuple[Problem, ...]]:
-        pictures = tuple(
-            ImagePart(data=_crop(pdf, document, piece)) for part in region.parts for piece in _pieces(part)
-        )
-        return _read(asker, region, pictures)
+        return _read(asker, region, _pictures(pdf, document, region))
 
     with asker.stage("vision"):
         first, said = ask(regions[0])
@@ -178,19 +173,14 @@ def _regions(document: Document) -> list[_Region]:
     return regions + [_Region(figure.label, "figure", (figure,)) for figure in document.figures]
 
 
-def _pieces(part: Table | Figure) -> list[Table | Figure]:
-    """A table across pages as one piece a page."""
-    further = part.continued if isinstance(part, Table) else ()
-    return [part, *(part.evolve(page=page, box=box) for page, box in further)]
-
-
-def _crop(pdf: Path, document: Document, part: Table | Figure) -> bytes:
-    """The region with its caption when that stands close by."""
-    box: Box = part.box
-    for caption in document.captions:
-        if caption.label == part.label and caption.page == part.page:
-            box = box.union(caption.box)
-    return render_crop(pdf, part.page, box, dpi=_DPI)
+def _pictures(pdf: Path, document: Document, region: _Region) -> tuple[ImagePart, ...]:
+    """A figure, or a table upright and whole: parts on several pages in one picture (see `extractors.crops`)."""
+    tables = [part for part in region.parts if isinstance(part, Table)]
+    figures = [part for part in region.parts if isinstance(part, Figure)]
+    pictures = [figure_picture(pdf, document, figure) for figure in figures]
+    if tables:
+        pictures += table_pictures(pdf, document, tables)
+    return tuple(ImagePart(data=picture) for picture in pictures)
 
 
 def _read(

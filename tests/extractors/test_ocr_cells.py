@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors._ocr_cells import _Glyph, _is_plus_minus, _with_points, find_regions
+from extractors._ocr_cells import _with_points
+from extractors._ocr_glyphs import Glyph, is_plus_minus
+from extractors._ocr_regions import PrintedLine, find_regions
 from extractors._rules import Rule
 from extractors.document import read_document
 from tests.extractors.paper_builder import LOREM, PaperBuilder, scan
@@ -33,16 +35,16 @@ def ink_of(text: str, size: float = 30.0) -> np.ndarray:
 
 def test_plus_minus_is_told_from_what_looks_like_it() -> None:
     for size in (14.0, 20.0, 30.0):
-        assert _is_plus_minus(ink_of("±", size))
+        assert is_plus_minus(ink_of("±", size))
     for other in "+=-2Zz3E5t#8B":
-        assert not _is_plus_minus(ink_of(other)), other
+        assert not is_plus_minus(ink_of(other)), other
 
 
-def digits(count: int, point_after: int | None) -> list[_Glyph]:
+def digits(count: int, point_after: int | None) -> list[Glyph]:
     """Digits of 20 pixels side by side, with a dot on the line behind one of them."""
-    glyphs = [_Glyph(20 * n, 0, 20 * n + 14, 20) for n in range(count)]
+    glyphs = [Glyph(20 * n, 0, 20 * n + 14, 20) for n in range(count)]
     if point_after is not None:
-        glyphs.append(_Glyph(20 * point_after - 5, 17, 20 * point_after - 2, 20))
+        glyphs.append(Glyph(20 * point_after - 5, 17, 20 * point_after - 2, 20))
     return glyphs
 
 
@@ -62,12 +64,29 @@ def test_words_stay_as_they_are() -> None:
 
 def test_regions_are_frames_of_rules_without_prose() -> None:
     rules = [Rule(100, 400, y) for y in (100.0, 120.0, 200.0)]
-    (region,) = find_regions(rules, [(110, 130, "BERT 80.5 88.5")], 0.36)
+    row = PrintedLine(110, 390, 130, "BERT 80.5 88.5")
+    (region,) = find_regions(rules, [row], 0.36)
     assert region.holds(250 / 0.36, 150 / 0.36)
     assert not region.holds(250 / 0.36, 300 / 0.36)
-    prose = [(100, 125 + 12 * n, "as we have seen in the first of the experiments above") for n in range(4)]
+    prose = [
+        PrintedLine(100, 400, 125 + 12 * n, "as we have seen in the first of the experiments above") for n in range(4)
+    ]
     assert [round(r.y1 * 0.36) for r in find_regions(rules, prose, 0.36)] == [119]
     assert find_regions([Rule(100, 400, 100.0), Rule(100, 300, 200.0)], [], 0.36) == []
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        PrintedLine(150, 350, 150, "Table 2: Seconds."),
+        PrintedLine(72, 500, 150, "A line of the page, wider than both."),
+    ],
+)
+def test_two_tables_of_one_width_are_two_regions(between: PrintedLine) -> None:
+    """What happened: the caption between them was cut to the tables' width and read as `Table 2: onds.`."""
+    rules = [Rule(100, 400, y) for y in (80.0, 120.0)] + [Rule(102, 398, y) for y in (180.0, 220.0)]
+    assert len(find_regions(rules, [between], 0.36)) == 2
+    assert len(find_regions(rules, [PrintedLine(110, 390, 150, "BERT 80.5 88.5")], 0.36)) == 1
 
 
 @needs_tesseract

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pymupdf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extractors._numbering import parse_number
 from extractors._text import Vocabulary, append_letter, normalise
 from extractors.document import read_document
-from extractors.sections import parse_number
 from pipeline.paper import SectionKind
 from tests.extractors.paper_builder import BOLD, LOREM, PaperBuilder
 
@@ -170,3 +171,86 @@ def test_unnumbered_headings_in_the_print_of_the_numbered_ones(tmp_path: Path) -
         paper.paragraph(*LOREM)
     sections = read_document(paper.save(tmp_path / "paper.pdf"), ocr="off").sections
     assert [section.title for section in sections][3:] == ["Declarations", "Figure legends"]
+
+
+def small_caps(paper: PaperBuilder, number: str, title: str) -> None:
+    """`IV. OVERVIEW OF ALGORITHMS` in the manner of the IEEE: initials of 10 points, the other letters of 8."""
+    x = 160.0
+    for position, word in enumerate([number, *title.split()]):
+        initial, rest = (word, "") if position == 0 else (word[0], word[1:])
+        for text, size in ((initial, 10.0), (rest, 8.0)):
+            paper.page.insert_text((x, paper.y), text, fontsize=size, fontname="tiro")
+            x += pymupdf.get_text_length(text, fontname="tiro", fontsize=size)
+        x += 4
+    paper.y += 20
+
+
+def test_small_capitals_are_headings_and_one_may_be_missing(tmp_path: Path) -> None:
+    """What happened: most letters of a long title are small, it was no candidate, and all behind it was lost."""
+    paper = PaperBuilder()
+    for number, title in (
+        ("I.", "INTRODUCTION"), ("II.", "GOAL"), ("III.", "OVERVIEW OF ALL THE ALGORITHMS"), ("V.", "DATASETS OF VOTES"),
+        ("VI.", "CONCLUSION"),
+    ):  # fmt: skip
+        small_caps(paper, number, title)
+        paper.paragraph(*LOREM)
+        paper.y += 12
+    assert headings(paper, tmp_path / "caps.pdf") == [
+        ("I", "INTRODUCTION", 1), ("II", "GOAL", 1), ("III", "OVERVIEW OF ALL THE ALGORITHMS", 1),
+        ("V", "DATASETS OF VOTES", 1), ("VI", "CONCLUSION", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_bold_lines_are_subsections_only_where_subsections_have_no_numbers(tmp_path: Path, numbered: bool) -> None:
+    paper = PaperBuilder()
+    paper.text("A Study of Votes in Rings", size=17, font=BOLD, step=30)
+    for title in ("1 Introduction", "2 Method", "3 Results"):
+        paper.text(title, size=12, font=BOLD, step=20)
+        paper.paragraph(*LOREM)
+        paper.y += 14
+    if numbered:
+        paper.text("3.1 Votes by ring", size=11, font=BOLD, step=18)
+        paper.paragraph(*LOREM)
+        paper.y += 14
+    for title in ("Rings of votes", "Moons of votes"):
+        paper.text(title, size=10, font=BOLD, step=14)
+        paper.paragraph(*LOREM)
+        paper.y += 14
+    found = headings(paper, tmp_path / "bold.pdf")
+    assert ("3", "Results", 1) in found
+    bold = [(None, "Rings of votes", 2), (None, "Moons of votes", 2)]
+    assert [head for head in found if head[0] is None] == ([] if numbered else bold)
+
+
+def test_a_wrapped_title_goes_on_where_it_hangs(tmp_path: Path) -> None:
+    """`2.2 Polling-based Object Probing / Evaluation`: the second line is no section of its own."""
+    paper = PaperBuilder()
+    paper.text("A Study of Votes in Rings", size=17, font=BOLD, step=30)
+    for number, title in (("1", "Introduction"), ("2", "Related Work"), ("2.1", "Polling-based Probing")):
+        paper.text(f"{number}  {title}", size=12, font=BOLD, step=14)
+        if number == "2.1":
+            start = 72 + pymupdf.get_text_length("2.1  ", fontname="tibo", fontsize=12)
+            paper.text("Evaluation", x=start, size=12, font=BOLD, step=14)
+        paper.y += 6
+        paper.paragraph(*LOREM)
+        paper.y += 10
+    assert headings(paper, tmp_path / "wrap.pdf")[-1] == ("2.1", "Polling-based Probing Evaluation", 2)
+
+
+def test_a_paper_in_another_language_is_read_by_the_size_of_its_titles(tmp_path: Path) -> None:
+    paper = PaperBuilder()
+    paper.text("Abstimmungen im Vergleich", size=20, font=BOLD, step=30)
+    for title, size in (
+        ("Einleitung", 14),
+        ("Verfahren", 14),
+        ("Gewichte", 12),
+        ("Stimmen", 12),
+        ("Ringe", 12),
+        ("Fazit", 14),
+    ):
+        paper.text(title, size=size, font=BOLD, step=24)
+        paper.paragraph(*LOREM)
+    assert [(title, level) for _, title, level in headings(paper, tmp_path / "german.pdf")] == [
+        ("Einleitung", 1), ("Verfahren", 1), ("Gewichte", 2), ("Stimmen", 2), ("Ringe", 2), ("Fazit", 1),
+    ]  # fmt: skip

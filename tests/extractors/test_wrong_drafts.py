@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from extractors._roles import roles_of
-from extractors.method_text import _is_formula
+from extractors._vocabulary import WINNER
+from extractors.keyless import draft_tasks
+from extractors.method_text import _ROW, _is_formula
 from extractors.refining import _settings_in
 from extractors.takeaways import about_others
 from pipeline.task import Band, Condition, NumericClaim
+from tests.extractors.drafting_documents import document, table
 
 
 def test_a_number_after_a_comma_is_no_setting_of_the_next_name() -> None:
@@ -62,3 +65,49 @@ def test_a_property_of_the_compared_thing_is_no_variable_of_its_own() -> None:
     roles = roles_of(claims)
     assert [axis.name for axis in roles.axes] == ["Variant of it"]
     assert roles.attributes["#Params"][0] == "Variant of it"
+
+
+def test_numbers_in_no_order_go_along_with_the_names_beside_them() -> None:
+    """A table of tests with how many cases each has: the cases are not what is varied."""
+    rows = [("Negate", "201", 100.0), ("Add", "441", 100.0), ("Multiply", "10", 97.5), ("Sort", "35", 77.5)]
+    claims = [
+        NumericClaim(
+            id=f"c{n}", metric="accuracy", value=value, text=str(value), decimals=1,
+            conditions=(Condition(name="Count", value=count), Condition(name="Test", value=name)),
+            band=Band(low=value - 1, high=value + 1, source="printed precision"),
+        )
+        for n, (name, count, value) in enumerate(rows)
+    ]  # fmt: skip
+    roles = roles_of(claims)
+    assert [axis.name for axis in roles.axes] == ["Test"]
+    assert roles.attributes["Count"][1]["Sort"] == "35"
+
+
+def test_twins_are_told_apart_by_what_only_one_caption_says() -> None:
+    tables = tuple(
+        table(
+            label, f"Test accuracy (%) on the spirals data. A hit is a point {rule}.",
+            [["Method", "Test accuracy (%)"], ["Plain", first], ["Huber", "86.5"], ["Ours", "90.4"]],
+        )
+        for label, first, rule in (("Table 1", "81.2", "within one metre"), ("Table 2", "71.7", "on the same side"))
+    )  # fmt: skip
+    told = [
+        "We train each method on 600 points and test it on 1500 points.",
+        "We draw five random seeds for each method.",
+    ]
+    said = ["Table 1 lists the accuracy under the first rule.", "Table 2 lists the accuracy under the second rule."]
+    paper = document([("Setup", "body", told), ("Results", "body", said)], tables)
+    questions = [draft.question for draft in draft_tasks(paper).drafts]
+    assert len(questions) == len(set(questions)) == 2
+    assert all(question.endswith(")?") and "a hit is a point" in question for question in questions)
+
+
+@pytest.mark.parametrize("sentence", ["TU tops the ranking.", "It is 7 points ahead of the best baseline."])
+def test_who_leads_is_a_finding(sentence: str) -> None:
+    assert WINNER.search(sentence)
+    assert not WINNER.search("The memory is allocated ahead of time.")
+
+
+def test_rows_of_a_table_in_the_text_are_no_instructions() -> None:
+    assert _ROW.search("Phase Steps Range 1 8,000 10% 1-2 2 20,000 15% 1-4 and each phase causes a spike.")
+    assert not _ROW.search("We use sizes of 100, 200, 400, 800 and 1600 points.")
