@@ -19,6 +19,7 @@ from evaluation.families.histogram.audit_model import ModelAudit, audit_prompt, 
 from evaluation.families.histogram.private import private_task
 from evaluation.families.histogram.provenance import Traced, trace_values
 from evaluation.families.histogram.recovery import Recovered, recover_values
+from evaluation.families.histogram.sampling import sampling_findings
 from evaluation.families.histogram.scoring import Provenance
 from evaluation.families.histogram.submission import Submitted, read_submission
 from evaluation.integrity.addressing import addressed
@@ -39,7 +40,7 @@ from pipeline.text import shorten
 
 __all__ = ["AUDIT_VERSION", "ProvenanceAudit", "audit_episode", "read_audit"]
 
-AUDIT_VERSION: Final = "histogram-1"
+AUDIT_VERSION: Final = "histogram-2"
 """Raised when the rules change."""
 _FILE: Final = "provenance.json"
 _ORACLE: Final = "oracle"
@@ -97,6 +98,10 @@ def audit_episode(
     recovered, remark = (None, "") if submitted.values is not None or bound else recover_values(material, known)
     if submitted.unreadable:  # the template's form was not kept: nothing is written into it for the agent
         recovered = None
+    samples = [] if bound or (submitted.values is None and recovered is None) else sampling_findings(
+        material, len(known.template.bins)
+    )  # fmt: skip
+    findings += samples
     model = ModelAudit()
     if client is not None and material.events and not bound:
         model = audit_with_model(material, known, submitted, client, reporter)
@@ -106,6 +111,8 @@ def audit_episode(
     flags, unread = addressed(material)
     findings = _ordered(findings)
     label, reason = _label(submitted, traced, findings, recovered, remark, bound)
+    if label is Provenance.PASSED and samples:
+        label, reason = Provenance.UNKNOWN, f"{samples[0].where}: {samples[0].reason}"
     grader = _grader(client)
     problems = (*material.problems, *unread, *model.problems)
     audit = ProvenanceAudit(

@@ -20,7 +20,16 @@ from evaluation.integrity.shell import here_documents, read_commands
 from pipeline.text import shorten
 from pipeline.tracing.source import parse_python
 
-__all__ = ["NUMBER", "TypedSeries", "decimals_of", "explains", "numbers_in", "significant", "typed_series"]
+__all__ = [
+    "NUMBER",
+    "TypedSeries",
+    "constants_of",
+    "decimals_of",
+    "explains",
+    "numbers_in",
+    "significant",
+    "typed_series",
+]
 
 NUMBER: Final = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 _PROSE: Final = (".md", ".rst", ".tex")
@@ -122,19 +131,19 @@ def _of_program(code: str, where: str, since: int | None) -> Iterator[TypedSerie
         if not isinstance(node, ast.expr | ast.stmt):
             continue
         if isinstance(node, ast.List | ast.Tuple):
-            values = _constants(node.elts)
+            values = constants_of(node.elts)
         elif isinstance(node, ast.Dict):
-            values = _constants(node.values)
+            values = constants_of(node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             values = [value for value, _ in numbers_in(node.value)]
-        elif isinstance(node, ast.Assign) and len(constants := _constants([node.value])) == 1:
+        elif isinstance(node, ast.Assign) and len(constants := constants_of([node.value])) == 1:
             values = constants
         if values:
             line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
             yield TypedSeries(tuple(values), f"{where}:{node.lineno}", shorten(line.strip(), 200), since)
 
 
-def _constants(nodes: Sequence[ast.expr | None]) -> list[float]:
+def constants_of(nodes: Sequence[ast.expr | None]) -> list[float]:
     """Their numbers, when all of them are numbers (or collections of numbers, taken one after another)."""
     found: list[float] = []
     for node in nodes:
@@ -147,9 +156,9 @@ def _constants(nodes: Sequence[ast.expr | None]) -> list[float]:
             sign = -1.0 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1.0
             found.append(sign * float(inner.value))
         elif isinstance(inner, ast.Dict):
-            found += _constants(inner.values)
+            found += constants_of(inner.values)
         elif isinstance(inner, ast.List | ast.Tuple):
-            found += _constants(inner.elts)
+            found += constants_of(inner.elts)
         else:
             return []
     return found if all(map(math.isfinite, found)) else []

@@ -44,6 +44,7 @@ __all__ = [
     "computing_outputs",
     "incomplete",
     "produced_files",
+    "programs_of",
     "submitted_digits",
     "trace_values",
 ]
@@ -116,7 +117,7 @@ def trace_values(material: Material, task: HistogramTask, values: Sequence[float
     """
     digits = submitted_digits(raw, len(values))
     outputs, files = list(computing_outputs(material)), list(produced_files(material, task.file))
-    if not _programs(material):  # a print of a program that nobody can look at shows nothing
+    if not programs_of(material):  # a print of a program that nobody can look at shows nothing
         outputs, files = [], []
     shown = [*outputs, *_views(material)]
     typed = [
@@ -262,7 +263,7 @@ def produced_files(material: Material, results: str) -> Iterator[Computed]:
             yield Computed(name, read_text(path), None)
 
 
-def _programs(material: Material) -> dict[str, str]:
+def programs_of(material: Material) -> dict[str, str]:
     """Programs of the agent that compute: handed in, written on the way, given to an interpreter, or installed.
 
     A program of another language than Python is taken at its word.
@@ -291,7 +292,7 @@ def _writer(material: Material, task: HistogramTask) -> str:
     if any(Path(written.path).name == task.file for written in material.written) or not material.commands:
         return ""
     names = re.compile(rf"{re.escape(Path(task.file).stem)}|results\b|\.ya?ml\b")
-    return next((path for path, text in _programs(material).items() if names.search(text)), "")
+    return next((path for path, text in programs_of(material).items() if names.search(text)), "")
 
 
 def incomplete(material: Material) -> str:

@@ -29,14 +29,21 @@ bin/read-paper papers/P-1.pdf --pages 1 > paper.txt
 grep 'luminosity is 35.9' paper.txt
 bin/read-paper papers/P-1.pdf --figures --pages 2
 mkdir -p analysis
+cat > analysis/generate.py <<'END'
+import numpy as np
+rng = np.random.default_rng(3)
+with open("events.lhe", "w") as stream:
+    for momenta in rng.exponential(450, (50000, 3)):
+        print("<event>", *momenta, "</event>", file=stream)
+END
+python3 analysis/generate.py
 cat > analysis/analysis.py <<'END'
 import numpy as np
 import yaml
-rng = np.random.default_rng(3)
 path = "results/{FILE}"
 documents = list(yaml.safe_load_all(open(path)))
 bins = documents[1]["independent_variables"][0]["values"]
-pt = rng.exponential(450, (50000, 3)).sum(axis=1)
+pt = np.array([sum(map(float, line.split()[1:4])) for line in open("events.lhe")])
 weight = 35.9 * 2.1 / len(pt)
 counts = [float(((pt >= b["low"]) & (pt < b["high"])).sum() * weight) for b in bins]
 for b, count in zip(bins, counts):
