@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, SecretStr
 
+from evaluation.a2a.access import OWN_TOKEN, WHITE_TOKEN, new_token, require_token_for
 from evaluation.a2a.client import ask, card_of, state_name
 from evaluation.a2a.green import REPORT, GreenExecutor, GreenOutcome, outcome_of
 from evaluation.a2a.messages import GreenRequest, failure_of, green_message
@@ -66,6 +67,8 @@ class WhiteOptions(Record):
     port: int = Field(default=0, ge=0, le=65535)
     url: str = ""
     """Under which others reach it; empty: host and port."""
+    token: SecretStr | None = None
+    """That is asked of who calls; needed on any address but this machine's own."""
     logs: Path = Path("expbench-white")
 
 
@@ -87,6 +90,10 @@ class GreenOptions(Record):
     port: int = Field(default=0, ge=0, le=65535)
     url: str = ""
     """As for a white agent."""
+    token: SecretStr | None = None
+    """As for a white agent."""
+    white_token: SecretStr | None = None
+    """What is sent to the white agent."""
 
 
 # --- the white agent -------------------------------------------------------------------------------------------------
@@ -111,6 +118,7 @@ def _white(options: WhiteOptions, reporter: Reporter) -> Iterator[tuple[WhiteExe
             FailureKind.USAGE, "a white agent `oracle`", "needs the truth, which a white agent never gets",
             consequence="The white agent was not started", next_step="Run the oracle with `expbench evaluate`",
         )  # fmt: skip
+    require_token_for(options.host, _secret(options.token))
     sandbox = open_sandbox("docker")
     assert isinstance(sandbox, StoppableSandbox)
     listener = listen(options.host, options.port)
@@ -161,7 +169,7 @@ def serve_white(options: WhiteOptions, reporter: Reporter, ready: Callable[[str]
     """
     with _white(options, reporter) as (executor, card, listener):
         ready(card.supported_interfaces[0].url)
-        serve(executor, card, listener)
+        serve(executor, card, listener, _secret(options.token))
 
 
 # --- the green agent -------------------------------------------------------------------------------------------------
@@ -176,13 +184,20 @@ def serve_green(options: GreenOptions, reporter: Reporter, ready: Callable[[str]
     executor, card, listener = _green(options, reporter, apart=True)
     try:
         ready(card.supported_interfaces[0].url)
-        serve(executor, card, listener)
+        serve(executor, card, listener, _secret(options.token))
     finally:
         executor.stop_all("the green agent was ended")
         listener.close()
 
 
 def _green(options: GreenOptions, reporter: Reporter, *, apart: bool) -> tuple[GreenExecutor, AgentCard, socket.socket]:
+    require_token_for(options.host, _secret(options.token))
+    if apart and options.white_token is not None and options.token is None:
+        raise ExpbenchError(
+            FailureKind.USAGE, WHITE_TOKEN, "would be sent to whatever URL anybody names to this green agent",
+            consequence="The green agent was not started",
+            next_step=f"Let it ask for a token of its own: set {OWN_TOKEN} or give --token-file",
+        )  # fmt: skip
     listener = listen(options.host, options.port)
     card = agent_card("expbench-green", "Green agent of expbench: evaluates a white agent on hidden truth",
                       "Evaluates a white agent on paper reproduction", ("evaluation", "green agent"),
@@ -211,7 +226,8 @@ def evaluate_white(
     """
     from pipeline.llm import load_prices
 
-    card = card_of(request.white_agent_url)
+    token = _secret(options.white_token)
+    card = card_of(request.white_agent_url, token)
     agent = RemoteAgent(version=f"{card.name} {card.version}".strip())
     root = options.out.resolve()
     chosen = EvaluateOptions(source=options.source, agent=agent.name, tasks=request.tasks, out=root)
@@ -230,7 +246,7 @@ def evaluate_white(
         sandbox = NoSandbox()
         step = RemoteAgentStep(
             agent=agent, sandbox=sandbox, limits=options.limits, owner=run_owner(root), model=None, upstreams=(),
-            prices=load_prices(), url=request.white_agent_url, poll_s=options.poll_s,
+            prices=load_prices(), url=request.white_agent_url, token=token, poll_s=options.poll_s,
             grace_s=options.grace_minutes * 60, reporter=reporter, cancelled=cancelled,
         )  # fmt: skip
         runner = EpisodeRunner(
@@ -263,7 +279,7 @@ def _outcome(root: Path, rows: list[EpisodeScores], judge: JudgeRecord) -> Green
 
 def evaluate_over_a2a(
     green: GreenOptions, request: GreenRequest | None, white: WhiteOptions | None, reporter: Reporter, *,
-    tasks: tuple[str, ...] = (), repeats: int = 1, green_url: str = "",
+    tasks: tuple[str, ...] = (), repeats: int = 1, green_url: str = "", green_token: SecretStr | None = None,
 ) -> GreenOutcome:  # fmt: skip
     """Ask a green agent - ours on a free port, or one elsewhere - to evaluate a white agent.
 
@@ -275,30 +291,38 @@ def evaluate_over_a2a(
         tasks: patterns of ids, for `white`.
         repeats: episodes per task, for `white`.
         green_url: a green agent elsewhere.
+        green_token: what is sent to that one. Agents that are started here have tokens of their own, made up anew.
 
     Raises:
         ExpbenchError: `NETWORK`: an agent does not answer; what the green agent failed of.
     """
     if request is None:
         assert white is not None
-        with _white(white, reporter) as (solver, its_card, door), running(solver, its_card, door) as url:
+        made_up = None if green_url else new_token()  # a green agent elsewhere has not heard of it
+        with _white(white, reporter) as (solver, its_card, door), running(solver, its_card, door, made_up) as url:
             asked = GreenRequest(white_agent_url=url, tasks=tasks, repeats=repeats)
-            return evaluate_over_a2a(green, asked, None, reporter, green_url=green_url)
+            told = green if made_up is None else green.evolve(white_token=SecretStr(made_up))
+            return evaluate_over_a2a(told, asked, None, reporter, green_url=green_url, green_token=green_token)
     if green_url:
-        return _asked(green_url, request, green.poll_s, reporter)
+        return _asked(green_url, request, green.poll_s, reporter, _secret(green_token))
+    own = new_token()
     executor, card, listener = _green(green, reporter, apart=False)
     try:
-        with running(executor, card, listener) as url:
+        with running(executor, card, listener, own) as url:
             try:
-                return _asked(url, request, min(green.poll_s, 1.0), reporter)
+                return _asked(url, request, min(green.poll_s, 1.0), reporter, own)
             finally:
                 executor.stop_all("the evaluation was ended")
     finally:
         listener.close()
 
 
-def _asked(url: str, request: GreenRequest, poll_s: float, reporter: Reporter) -> GreenOutcome:
-    answer = ask(url, green_message(request), poll_s=poll_s, most_s=_FOREVER_S,
+def _secret(value: SecretStr | None) -> str | None:
+    return None if value is None else value.get_secret_value()
+
+
+def _asked(url: str, request: GreenRequest, poll_s: float, reporter: Reporter, token: str | None) -> GreenOutcome:
+    answer = ask(url, green_message(request), poll_s=poll_s, most_s=_FOREVER_S, token=token,
                  told=lambda text: reporter.note("evaluate", f"green agent {text}"))  # fmt: skip
     outcome = outcome_of(answer)
     if outcome is not None and state_name(answer) == "completed":

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
+from evaluation.a2a.access import GREEN_TOKEN, WHITE_TOKEN, BearerAuth
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox.base import StopHandle
 
@@ -57,8 +58,8 @@ class Either:
         return any(handle.aborted for handle in self._handles)
 
 
-def card_of(url: str) -> AgentCard:
-    """The card of an agent.
+def card_of(url: str, token: str | None = None) -> AgentCard:
+    """The card of an agent; `token` is sent with the request, to this address alone.
 
     Raises:
         ExpbenchError: `NETWORK`: nobody answers there, or it is no A2A agent.
@@ -68,17 +69,17 @@ def card_of(url: str) -> AgentCard:
     from a2a.utils.errors import A2AError
 
     async def get() -> AgentCard:
-        async with httpx.AsyncClient(timeout=_CARD_S) as http:
+        async with httpx.AsyncClient(timeout=_CARD_S, auth=BearerAuth(url, token)) as http:
             return await A2ACardResolver(http, url.rstrip("/")).get_agent_card()
 
     try:
         return asyncio.run(get())
     except (A2AError, httpx.HTTPError, ValueError) as error:
-        raise _unreachable(url, str(error) or type(error).__name__) from error
+        raise _unreachable(url, error) from error
 
 
 def ask(
-    url: str, message: Message, *, poll_s: float, most_s: float, stop: Stop | None = None,
+    url: str, message: Message, *, poll_s: float, most_s: float, stop: Stop | None = None, token: str | None = None,
     told: Callable[[str], object] = lambda text: None,
 ) -> Task:  # fmt: skip
     """Send a message and wait for its task to end.
@@ -89,16 +90,18 @@ def ask(
         poll_s: seconds between two looks.
         most_s: seconds after which the task is cancelled.
         stop: to give up; the task is cancelled.
+        token: bearer token, sent to this address alone.
         told: receives each new status in words.
 
     Returns:
         The task: ended, or as it was when the time was over (`ended` tells).
 
     Raises:
-        ExpbenchError: `NETWORK`: the agent cannot be reached; `PROTOCOL_BROKEN`: it answers with something that is no
+        ExpbenchError: `NETWORK`: the agent cannot be reached; `AUTHENTICATION`: it wants another token, or one at
+            all; `PROTOCOL_BROKEN`: it answers with something that is no
             task; `INTERRUPTED`: `stop` was aborted.
     """
-    return asyncio.run(_ask(url, message, poll_s, most_s, stop, told))
+    return asyncio.run(_ask(url, message, poll_s, most_s, stop, token, told))
 
 
 def ended(task: Task) -> bool:
@@ -119,14 +122,15 @@ def state_name(task: Task) -> str:
 
 
 async def _ask(
-    url: str, message: Message, poll_s: float, most_s: float, stop: Stop | None, told: Callable[[str], object]
-) -> Task:
+    url: str, message: Message, poll_s: float, most_s: float, stop: Stop | None, token: str | None,
+    told: Callable[[str], object],
+) -> Task:  # fmt: skip
     import httpx
     from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
     from a2a.types import SendMessageRequest
     from a2a.utils.errors import A2AError
 
-    async with httpx.AsyncClient(timeout=_REQUEST_S) as http:
+    async with httpx.AsyncClient(timeout=_REQUEST_S, auth=BearerAuth(url, token)) as http:
         try:
             card = await A2ACardResolver(http, url.rstrip("/")).get_agent_card()
             client = ClientFactory(ClientConfig(streaming=False, polling=True, httpx_client=http)).create(card)
@@ -135,7 +139,7 @@ async def _ask(
                 if response.HasField("task"):
                     task = response.task
         except (A2AError, httpx.HTTPError, ValueError) as error:
-            raise _unreachable(url, str(error) or type(error).__name__) from error
+            raise _unreachable(url, error) from error
         if task is None:
             raise ExpbenchError(
                 FailureKind.PROTOCOL_BROKEN, url, "answers with a message, not with a task that can be polled",
@@ -175,7 +179,7 @@ async def _polled(
             good = time.monotonic()
         except (A2AError, httpx.HTTPError) as error:
             if time.monotonic() - good > _GIVE_UP_S:
-                raise _unreachable(url, f"no poll was answered for {_GIVE_UP_S:.0f} s: {error}") from error
+                raise _unreachable(url, error, f"no poll was answered for {_GIVE_UP_S:.0f} s: ") from error
     told(f"{state_name(task)}: {_words(task)}")
     return task
 
@@ -203,8 +207,15 @@ def _words(task: Task) -> str:
     return " ".join(part.text for part in task.status.message.parts if part.text)[:300]
 
 
-def _unreachable(url: str, cause: str) -> ExpbenchError:
+def _unreachable(url: str, error: Exception, when: str = "") -> ExpbenchError:
+    words = f"{when}{error}" if str(error) else f"{when}{type(error).__name__}"
+    if "401" in words and "HTTP" in words.upper():
+        return ExpbenchError(
+            FailureKind.AUTHENTICATION, url, f"the agent there wants a bearer token that it was not sent: {words}",
+            consequence="Nothing was asked of it",
+            next_step=f"Set {WHITE_TOKEN} (for a white agent) or {GREEN_TOKEN} (for a green one) to its token",
+        )  # fmt: skip
     return ExpbenchError(
-        FailureKind.NETWORK, url, f"the agent there cannot be talked to: {cause}",
+        FailureKind.NETWORK, url, f"the agent there cannot be talked to: {words}",
         consequence="Nothing is known of its work", next_step="Check that it runs and that the URL is that of its card",
     )  # fmt: skip

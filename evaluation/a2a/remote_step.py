@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
@@ -94,7 +94,9 @@ class NoSandbox:
         """It is not used."""
         return SandboxStatus(name=self.name, available=True, detail="not used: the agent runs elsewhere")
 
-    def build(self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter) -> Image:
+    def build(
+        self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter, stop: StopHandle | None = None
+    ) -> Image:
         """No image is built here; its digest is that of what the agent is asked to build."""
         return Image(reference="elsewhere", digest="", spec_digest=spec.digest)
 
@@ -118,6 +120,8 @@ class RemoteAgentStep(AgentStep):
     """See `AgentStep`; the agent is at `url`."""
 
     url: str = ""
+    token: str | None = field(default=None, repr=False)
+    """Bearer token of the white agent."""
     poll_s: float = 5.0
     grace_s: float = 900.0
     """Beside the episode's wall time: the white agent builds an environment, and packs."""
@@ -143,7 +147,7 @@ class RemoteAgentStep(AgentStep):
         message = episode_message(told, request, pack_tree(task.masked_repository), _texts(task.masked_repository))
         began = time.monotonic()
         answer = ask(
-            self.url, message, poll_s=self.poll_s, most_s=self.limits.wall_s + self.grace_s,
+            self.url, message, token=self.token, poll_s=self.poll_s, most_s=self.limits.wall_s + self.grace_s,
             stop=Either(stop, self.cancelled), told=lambda text: self._tell(task.id, text),
         )  # fmt: skip
         wall = round(time.monotonic() - began, 3)

@@ -1,7 +1,6 @@
 """An A2A agent as an HTTP server: its card, JSON-RPC on `/`, and the older protocol 0.3 for clients that speak it.
 
-Non-goal: authentication. An agent listens on this machine unless it is told otherwise, and whoever puts it on a network
-puts a proxy with credentials in front of it.
+An agent listens on this machine unless it is told otherwise, and asks for a bearer token where it has one (`access`).
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from evaluation.a2a.access import BearerGate, declare_bearer
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.version import version
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import uvicorn
     from a2a.server.agent_execution import AgentExecutor
     from a2a.types import AgentCard
+    from starlette.types import ASGIApp
 
 __all__ = ["agent_card", "listen", "running", "serve"]
 
@@ -81,9 +82,9 @@ def address(listener: socket.socket, host: str) -> str:
     return f"http://{host}:{listener.getsockname()[1]}/"
 
 
-def serve(executor: AgentExecutor, card: AgentCard, listener: socket.socket) -> None:
-    """Answer until the process is told to end (Ctrl-C, SIGTERM)."""
-    server = _server(executor, card)
+def serve(executor: AgentExecutor, card: AgentCard, listener: socket.socket, token: str | None = None) -> None:
+    """Answer until the process is told to end (Ctrl-C, SIGTERM); with a token, whoever sends it."""
+    server = _server(executor, card, token)
 
     async def go() -> None:
         await server.serve(sockets=[listener])
@@ -93,7 +94,9 @@ def serve(executor: AgentExecutor, card: AgentCard, listener: socket.socket) -> 
 
 
 @contextmanager
-def running(executor: AgentExecutor, card: AgentCard, listener: socket.socket) -> Iterator[str]:
+def running(
+    executor: AgentExecutor, card: AgentCard, listener: socket.socket, token: str | None = None
+) -> Iterator[str]:
     """The agent in a thread of this process, as long as the block lasts.
 
     Yields:
@@ -102,7 +105,7 @@ def running(executor: AgentExecutor, card: AgentCard, listener: socket.socket) -
     Raises:
         ExpbenchError: `INTERNAL`: it did not start.
     """
-    server = _server(executor, card)
+    server = _server(executor, card, token)
     started = threading.Event()
     failure: list[str] = []
 
@@ -144,17 +147,23 @@ def _end_work(executor: AgentExecutor) -> None:
         executor.stop_all("the agent was ended")
 
 
-def _server(executor: AgentExecutor, card: AgentCard) -> uvicorn.Server:
+def _server(executor: AgentExecutor, card: AgentCard, token: str | None) -> uvicorn.Server:
     import uvicorn
     from a2a.server.request_handlers import DefaultRequestHandler
     from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
     from a2a.server.tasks import InMemoryTaskStore
+    from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
     from starlette.applications import Starlette
 
+    if token is not None:
+        declare_bearer(card)
     handler = DefaultRequestHandler(agent_executor=executor, task_store=InMemoryTaskStore(), agent_card=card)
     routes = [*create_agent_card_routes(card), *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True)]
+    served: ASGIApp = Starlette(routes=routes)
+    if token is not None:
+        served = BearerGate(served, token, AGENT_CARD_WELL_KNOWN_PATH)
     config = uvicorn.Config(
-        Starlette(routes=routes), log_level="warning", access_log=False, timeout_graceful_shutdown=_STOP_S,
+        served, log_level="warning", access_log=False, timeout_graceful_shutdown=_STOP_S,
         lifespan="off",
     )  # fmt: skip
     return uvicorn.Server(config)

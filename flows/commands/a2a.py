@@ -10,6 +10,8 @@ import typer
 from flows.commands.shared import Json, agent_options_of, print_value, resumable
 
 if TYPE_CHECKING:
+    from pydantic import SecretStr
+
     from evaluation.a2a.messages import GreenRequest
     from evaluation.episode import EpisodeLimits
     from flows.a2a import WhiteOptions
@@ -19,7 +21,15 @@ __all__ = ["app"]
 app = typer.Typer(help="Agents that talk over the A2A protocol: white ones solve, green ones evaluate.",
                   no_args_is_help=True)  # fmt: skip
 
-Host = Annotated[str, typer.Option(help="Address to listen on. Nothing is encrypted and nobody asked who they are.")]
+Host = Annotated[
+    str, typer.Option(help="Address to listen on; any but this machine's own needs a token. Nothing is encrypted.")
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File with the bearer token that callers must send; default: EXPBENCH_A2A_TOKEN.", metavar="FILE"
+    ),
+]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")]
 Url = Annotated[str, typer.Option(help="URL under which others reach it, where that is not host and port.")]
 AgentOption = Annotated[
@@ -34,8 +44,9 @@ Grace = Annotated[float, typer.Option(min=0, help="Beside an episode's time, for
 @app.command(
     epilog="Examples:\n\n  expbench a2a white --agent iterative --model gpt-5-mini --port 9002\n\n"
     "  expbench a2a white --agent command --agent-option script=agent.sh\n\n"
-    "Exit codes: 2 usage, or the address is taken; 7 no Docker Engine, or the agent is not installed; 8 model or key; "
-    "130 ended by Ctrl-C."
+    "  EXPBENCH_A2A_TOKEN=$(cat token) expbench a2a white --agent iterative --host 0.0.0.0\n\n"
+    "Exit codes: 2 usage, the address is taken, or it can be reached by others and no token is set; 7 no Docker "
+    "Engine, or the agent is not installed; 8 model or key; 130 ended by Ctrl-C."
 )
 def white(
     agent: Annotated[str, typer.Option(help="Name of the agent (see `expbench agents`).")],
@@ -48,13 +59,21 @@ def white(
     host: Host = "127.0.0.1",
     port: Port = 9002,
     url: Url = "",
+    token_file: TokenFile = None,
 ) -> None:
     """Answer as a white agent: one of ours in its container, for any green agent; ends with Ctrl-C."""
+    from evaluation.a2a.access import OWN_TOKEN
     from flows.a2a import serve_white
     from flows.progress import TerminalReporter
 
     options = _white(agent, agent_option, model).evolve(
-        ceilings=_ceilings(wall_minutes, memory_mb), at_once=at_once, host=host, port=port, url=url, logs=logs
+        ceilings=_ceilings(wall_minutes, memory_mb),
+        at_once=at_once,
+        host=host,
+        port=port,
+        url=url,
+        logs=logs,
+        token=_secret(OWN_TOKEN, token_file),
     )
     with resumable("expbench a2a white"), TerminalReporter() as reporter:
         serve_white(options, reporter, typer.echo)
@@ -62,7 +81,8 @@ def white(
 
 @app.command(
     epilog="Examples:\n\n  expbench a2a green prbench --out runs/green --port 9001\n\n"
-    "Exit codes: 2 usage, or the address is taken; 130 ended by Ctrl-C."
+    "The white agent's own token, where it wants one, is EXPBENCH_A2A_WHITE_TOKEN.\n\n"
+    "Exit codes: 2 usage, the address is taken, or a token is missing; 130 ended by Ctrl-C."
 )
 def green(
     source: Annotated[Path, typer.Argument(help="Directory with tasks.", metavar="SOURCE", exists=True)],
@@ -75,14 +95,17 @@ def green(
     host: Host = "127.0.0.1",
     port: Port = 9001,
     url: Url = "",
+    token_file: TokenFile = None,
 ) -> None:
     """Answer as a green agent: evaluate the white agent whose URL a message names; ends with Ctrl-C."""
+    from evaluation.a2a.access import OWN_TOKEN, WHITE_TOKEN
     from flows.a2a import GreenOptions, serve_green
     from flows.progress import TerminalReporter
 
     options = GreenOptions(
         source=source, out=out, judge=judge, judge_model=judge_model, panel=panel, poll_s=poll_s,
         grace_minutes=grace_minutes, host=host, port=port, url=url,
+        token=_secret(OWN_TOKEN, token_file), white_token=_secret(WHITE_TOKEN),
     )  # fmt: skip
     with resumable("expbench a2a green"), TerminalReporter() as reporter:
         serve_green(options, reporter, typer.echo)
@@ -92,8 +115,9 @@ def green(
     epilog="Examples:\n\n  expbench a2a evaluate prbench --white http://127.0.0.1:9002 --out runs/white\n\n"
     "  expbench a2a evaluate prbench --agent oracle --tasks 'task_white_*'\n\n"
     "  expbench a2a evaluate prbench --white http://solver:9002 --green http://grader:9001 --json\n\n"
+    "Tokens of agents elsewhere: EXPBENCH_A2A_WHITE_TOKEN, EXPBENCH_A2A_GREEN_TOKEN.\n\n"
     "Exit codes: 0 every episode that can be carried out has scores; 2 usage; 5 run or source; 6 no episode has "
-    "scores; 7 an agent does not answer, or an episode stayed unknown; 8 model or key; 130 interrupted."
+    "scores; 7 an agent does not answer, or an episode stayed unknown; 8 model, key or token; 130 interrupted."
 )
 def evaluate(
     source: Annotated[Path, typer.Argument(help="Directory with tasks.", metavar="SOURCE", exists=True)],
@@ -120,6 +144,7 @@ def evaluate(
     json_output: Json = False,
 ) -> None:
     """Evaluate a white agent through a green one; the run is like any other (`expbench report`)."""
+    from evaluation.a2a.access import GREEN_TOKEN, WHITE_TOKEN
     from evaluation.episode import EpisodeLimits as Limits
     from flows.a2a import GreenOptions, evaluate_over_a2a
     from flows.progress import TerminalReporter
@@ -135,7 +160,7 @@ def evaluate(
     chosen = tuple(tasks or ())
     options = GreenOptions(
         source=source, out=out, limits=limits, workers=workers, judge=judge, judge_model=judge_model, panel=panel,
-        poll_s=poll_s, grace_minutes=grace_minutes, resume=resume,
+        poll_s=poll_s, grace_minutes=grace_minutes, resume=resume, white_token=_secret(WHITE_TOKEN),
     )  # fmt: skip
     request = _request(white, chosen, repeats) if white else None
     starting = None
@@ -143,7 +168,14 @@ def evaluate(
         starting = _white(agent, agent_option, model).evolve(at_once=workers, logs=out / "environments")
     with resumable("expbench a2a evaluate"), TerminalReporter() as reporter:
         outcome = evaluate_over_a2a(
-            options, request, starting, reporter, tasks=chosen, repeats=repeats, green_url=green or ""
+            options,
+            request,
+            starting,
+            reporter,
+            tasks=chosen,
+            repeats=repeats,
+            green_url=green or "",
+            green_token=_secret(GREEN_TOKEN),
         )
     if json_output:
         print_value(outcome.summary | {"reports": outcome.reports}, True)
@@ -171,6 +203,15 @@ def _request(url: str, tasks: tuple[str, ...], repeats: int) -> GreenRequest:
             FailureKind.USAGE, f"--white {url}", "is no http or https URL",
             consequence="Nothing was evaluated", next_step="Give the URL that `expbench a2a white` prints",
         ) from error  # fmt: skip
+
+
+def _secret(variable: str, file: Path | None = None) -> SecretStr | None:
+    from pydantic import SecretStr as Secret
+
+    from evaluation.a2a.access import token_from
+
+    token = token_from(variable, file)
+    return None if token is None else Secret(token)
 
 
 def _white(agent: str, options: list[str] | None, model: str | None) -> WhiteOptions:
