@@ -22,10 +22,10 @@ from evaluation.families.causal.engines.market import _STEPS as MARKET_STEPS
 SEEDS = tuple(range(12))
 UPDATES = {
     "market": (MARKET_STEPS, "market steps"),
-    "swarm": (swarm._STEPS * 64, "agent steps"),
+    "swarm": (swarm._STEPS * 40, "agent steps"),
     "origin": (origin._GENERATIONS * origin._CLASSES, "class updates"),
     "morph": (morph._STEPS * morph._SIDE**2, "cell updates"),
-    "social": (social._SWEEPS * 200, "agent steps"),
+    "social": (social._SWEEPS * 100, "agent steps"),
 }
 """Per replicate at the control."""
 

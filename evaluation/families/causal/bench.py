@@ -315,8 +315,9 @@ class Bench:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 self._refuse(call, f"{name}: {value!r} is no number")
             parameter = self.engine.parameter(name)
-            if not parameter.low <= value <= parameter.high:
-                self._refuse(call, f"{name} must be between {parameter.low:g} and {parameter.high:g}")
+            low, high = (parameter.low, parameter.high) if self.task.tier == "L4" else parameter.legal
+            if not low <= value <= high:
+                self._refuse(call, f"{name} must be between {low:g} and {high:g}")
             number = float(round(value)) if parameter.integer else float(value)
             if number != control[name]:
                 resolved[name] = number

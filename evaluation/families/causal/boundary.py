@@ -65,7 +65,7 @@ _GRID: Final = 13
 _REFINED: Final = 5
 
 
-def boundary_task(engine: Engine, seed: int, attempt: int) -> CausalTask | None:
+def boundary_task(engine: Engine, seed: int, attempt: int, stream: int = 0) -> CausalTask | None:
     """One draw; None when it cannot be verified."""
     sweep = SWEEPS[engine.name]
     rng = attempt_generator(seed, engine, "L4", attempt)
@@ -73,7 +73,7 @@ def boundary_task(engine: Engine, seed: int, attempt: int) -> CausalTask | None:
     for name, low, high in sweep.drawn:
         value = low + (high - low) * float(rng.random())
         drawn[name] = float(round(value)) if engine.parameter(name).integer else digits(value, 3)
-    cells = Cells(engine, seed, drawn)
+    cells = Cells(engine, seed, drawn, stream)
     width, tolerance = sweep.high - sweep.low, digits(_TOLERANCE * (sweep.high - sweep.low), 6)
     found = _crossing(cells, sweep, bench=True)
     if found is None or not sweep.low + width / 8 < found < sweep.high - width / 8:
@@ -95,6 +95,7 @@ def boundary_task(engine: Engine, seed: int, attempt: int) -> CausalTask | None:
         simulation=engine.name,
         engine_version=engine.version,
         seed=seed,
+        stream=stream,
         control=engine.control | drawn,
         target=sweep.metric,
         candidates=(sweep.parameter,),

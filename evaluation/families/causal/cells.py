@@ -24,12 +24,13 @@ class Cells:
         engine: the simulation.
         seed: of the task.
         base: overrides that every cell has (the drawn control of a boundary task).
+        stream: which of the seed's sets of replicates.
     """
 
-    def __init__(self, engine: Engine, seed: int, base: Mapping[str, float] | None = None) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, seed: int, base: Mapping[str, float] | None = None, stream: int = 0) -> None:
+        self.engine, self.stream = engine, stream
         self.base = dict(base or {})
-        self.seeds = replicate_seeds(seed, engine.name, SEEDS)
+        self.seeds = replicate_seeds(seed, engine.name, SEEDS, stream)
         self._known: dict[tuple[tuple[str, float], ...], Metrics] = {}
 
     def __call__(self, **overrides: float) -> Metrics:

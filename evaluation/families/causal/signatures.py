@@ -117,6 +117,7 @@ def _task(
         simulation=engine.name,
         engine_version=engine.version,
         seed=seed,
+        stream=cells.stream,
         control=engine.control,
         target=target,
         candidates=order,

@@ -3,7 +3,10 @@
 The paper says of `ofat` that it submits "the significant driver", of `adaptive` that it is the same sweep with early
 stopping, and reports 3.7 calls for `ofat-rand` where the full procedure takes 4.0. So the sweep submits the first
 candidate that is significant, and follow-ups (the probe of L2, the combined cell of L3) are made only when enough is.
-How the tiers beyond the paper are solved is in `solvers_beyond`.
+Where too few candidates are significant there is nothing to submit, and the episode ends without an answer: "only
+conclude an effect when a result is significant" (its appendix A), and the sweeps never make the unbacked submission
+that a fallback guess would be ("none of the behavioral flags in any episode", 7.3). How the tiers beyond the paper are
+solved is in `solvers_beyond`.
 """
 
 from __future__ import annotations
@@ -72,8 +75,8 @@ def ofat_rand(bench: Bench, salt: int) -> None:
     """`ofat` with test values drawn from each parameter's legal range: the ablation of knowing informative values."""
     rng, values = _rng(bench.task, salt, "ofat-rand"), {}
     for name in sorted(bench.task.candidates):
-        parameter = bench.engine.parameter(name)
-        values[name] = parameter.low + (parameter.high - parameter.low) * float(rng.random())
+        low, high = bench.engine.parameter(name).legal
+        values[name] = low + (high - low) * float(rng.random())
     _sweep(bench, values, early=False, rng=rng)
 
 
@@ -82,7 +85,10 @@ def _curated(bench: Bench) -> dict[str, float]:
 
 
 def _sweep(bench: Bench, values: Mapping[str, float], *, early: bool, rng: np.random.Generator | None = None) -> None:
-    """The sweep with these test values; `rng` draws the places of a boundary search instead of spacing them."""
+    """The sweep with these test values; without enough significant candidates it ends without an answer.
+
+    `rng` draws the places of a boundary search instead of spacing them.
+    """
     task = bench.task
     if task.tier in BEYOND:
         sweep_beyond(bench, values, early=early, rng=rng)
@@ -93,14 +99,9 @@ def _sweep(bench: Bench, values: Mapping[str, float], *, early: bool, rng: np.ra
         seen[name] = bench.experiment({}, {name: values[name]})
         if early and sum(result.significant for result in seen.values()) == wanted:
             break
-    order = list(seen)
-    ranked = sorted(order, key=lambda name: (seen[name].p_adjusted, -abs(seen[name].cliffs_delta), order.index(name)))
-    # the first that are significant, so that `adaptive` is the same procedure; where too few are, the strongest
-    shown = [name for name in order if seen[name].significant]
-    chosen = tuple([*shown, *(name for name in ranked if name not in shown)][:wanted])
-    found = len(shown) >= wanted  # a follow-up of what showed nothing would tell nothing
-    if task.tier == "L3" and not found:
-        bench.submit(chosen, interaction="positive")
+    # the first that are significant, so that `adaptive` is the same procedure
+    chosen = tuple([name for name, result in seen.items() if result.significant][:wanted])
+    if len(chosen) < wanted:
         return
     if task.tier == "L3":
         both = bench.experiment({}, {name: values[name] for name in chosen})
@@ -108,11 +109,10 @@ def _sweep(bench: Bench, values: Mapping[str, float], *, early: bool, rng: np.ra
         contrast = both.mean_b - alone + both.mean_a
         bench.submit(chosen, interaction="positive" if contrast > 0 else "negative")
         return
-    up = seen[chosen[0]].cliffs_delta > 0
     if task.tier == "L1":
-        bench.submit(chosen, direction="up" if up else "down")
+        bench.submit(chosen, direction="up" if seen[chosen[0]].cliffs_delta > 0 else "down")
         return
-    hidden = bench.probe({}) if found else seen[chosen[0]]
+    hidden = bench.probe({})
     change = hidden.relative_change
     magnitude = "large" if change is None else magnitude_class(change) or "small"
     bench.submit(chosen, direction="up" if hidden.mean_b > hidden.mean_a else "down", magnitude=magnitude)

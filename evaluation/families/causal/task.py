@@ -81,6 +81,8 @@ class CausalTask(StoredRecord):
     simulation: str
     engine_version: str
     seed: int = Field(ge=0)
+    stream: int = Field(default=0, ge=0)
+    """Which of the seed's sets of replicates: the next one, where no draw could be verified on the one before."""
     control: dict[str, float]
     """The engine's own; at L4 with some parameters drawn, so that the boundary lies elsewhere in every task."""
     target: str
@@ -110,14 +112,15 @@ class CausalTask(StoredRecord):
     @property
     def seeds(self) -> tuple[int, ...]:
         """Seeds of the bench's replicates; the first of those that generation used."""
-        return replicate_seeds(self.seed, self.simulation, self.replicates)
+        return replicate_seeds(self.seed, self.simulation, self.replicates, self.stream)
 
 
-def replicate_seeds(seed: int, simulation: str, count: int) -> tuple[int, ...]:
+def replicate_seeds(seed: int, simulation: str, count: int, stream: int = 0) -> tuple[int, ...]:
     """Seeds of the first `count` replicates of a task."""
     import zlib
 
     import numpy as np
 
-    sequence = np.random.SeedSequence((seed, zlib.crc32(simulation.encode())))
+    words = (seed, zlib.crc32(simulation.encode()), *((stream,) if stream else ()))
+    sequence = np.random.SeedSequence(words)
     return tuple(int(value) for value in sequence.generate_state(count, np.uint32))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -47,7 +49,7 @@ def causal(
 @app.command(
     "causal-mcp",
     epilog="Examples:\n\n  expbench causal-mcp --task tasks/causal-l1-market-101.json --log bench.json\n\n"
-    "  expbench causal-mcp --task TASK.json --log bench.json --transport http --port 8790\n\n"
+    "  expbench causal-mcp --task TASK.json --log bench.json --transport http --port 8790 --json\n\n"
     "Afterwards: expbench score causal --task TASK.json --submission bench.json\n\n"
     "Exit codes: 0 the client has closed the connection; 2 usage; 5 the task or the log cannot be read; 130 "
     "interrupted.",
@@ -60,15 +62,30 @@ def causal_mcp(
     transport: Annotated[Literal["stdio", "http"], typer.Option(help="`http` is streamable HTTP, at /mcp.")] = "stdio",
     host: Annotated[str, typer.Option(help="Address to listen on (http).")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on (http); 0 takes a free one.")] = 8790,
+    json_output: Annotated[
+        bool,
+        typer.Option("--json", help="http: one JSON line with task, url and log on standard output when it serves."),
+    ] = False,
 ) -> None:
     """Serve the blind bench of one task as an MCP server with its four tools: one episode, one budget."""
     from evaluation.families.causal.mcp_server import serve_http, serve_stdio
     from evaluation.families.causal.store import find_task
+    from pipeline.errors import ExpbenchError, FailureKind
 
     chosen = find_task(task)
     if transport == "stdio":
+        if json_output:
+            raise ExpbenchError(
+                FailureKind.USAGE, "--json", "has no place where standard output carries the protocol (stdio)",
+                consequence="Nothing is served", next_step="Use --transport http, or leave --json out",
+            )  # fmt: skip
         serve_stdio(chosen, log)
         return
-    serve_http(
-        chosen, log, host=host, port=port, ready=lambda url: typer.echo(f"Serving {chosen.id} at {url}", err=True)
-    )
+
+    def ready(url: str) -> None:
+        typer.echo(f"Serving {chosen.id} at {url}", err=True)
+        if json_output:
+            sys.stdout.write(json.dumps({"task": chosen.id, "url": url, "log": str(log)}) + "\n")
+            sys.stdout.flush()
+
+    serve_http(chosen, log, host=host, port=port, ready=ready)

@@ -10,6 +10,7 @@ Replicates are simulated together, one array axis; what a replicate draws depend
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,11 @@ from pydantic import Field, model_validator
 
 from pipeline.schema import Record
 
-__all__ = ["Config", "Engine", "Metrics", "Parameter", "generators"]
+__all__ = ["REACH", "Config", "Engine", "Metrics", "Parameter", "generators"]
 
+REACH: Final = 6.0
+"""Times the control; petri-bench does not print its ranges. 6 is the least whole number with which every parameter's
+hidden values are legal (`misalignment`, 180 at a control of 30)."""
 Config = Mapping[str, float]
 Metrics = dict[str, NDArray[np.float64]]
 
@@ -29,24 +33,35 @@ class Parameter(Record):
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     control: float
     low: float
-    """Least legal value."""
+    """Least value that the model is defined for."""
     high: float
     test_value: float
     """Curated value that is known to show the parameter's effect; what the reference solvers intervene with."""
     hidden: tuple[float, float] | None = None
     """Range that a hidden value is drawn from; None: the parameter never drives a task."""
     decoy: bool = False
-    """May it be a decoy? Only what is inert at its test value and shows an effect somewhere else in its legal range can
-    fool anybody; what is inert everywhere (an initial state that is forgotten) would only make a task easier."""
+    """May it be a decoy? What is inert at its curated value can be one; that it is inert there is verified per task."""
     integer: bool = False
     meaning: str
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Parameter:
-        values = (self.control, self.test_value, *(self.hidden or ()))
-        if not all(self.low <= value <= self.high for value in values):
-            raise ValueError(f"{self.name}: a value lies outside [{self.low}, {self.high}]")
+        low, high = self.legal
+        if not low <= self.control <= high or not all(low <= value <= high for value in self.hidden or ()):
+            raise ValueError(f"{self.name}: a value lies outside [{low}, {high}]")
         return self
+
+    @property
+    def legal(self) -> tuple[float, float]:
+        """Least and greatest value that an experiment may set, and that `ofat-rand` draws from.
+
+        A scale (no negative values, a control above 0) goes from a `REACH`-th of the control to `REACH` times it, where
+        the model is defined there; what has no scale goes as far as it is defined. One rule for drivers and decoys, so
+        that a refused value tells nothing about which of the two a parameter is.
+        """
+        if self.low < 0 or self.control <= 0:
+            return self.low, self.high
+        return max(self.low, self.control / REACH), min(self.high, self.control * REACH)
 
 
 class Engine(Record):
@@ -87,7 +102,7 @@ class Engine(Record):
 
         Raises:
             KeyError: an unknown parameter.
-            ValueError: a value outside its legal range.
+            ValueError: a value that the model is not defined for.
         """
         config = self.control
         for name, value in overrides.items():

@@ -17,7 +17,7 @@ from evaluation.families.causal.engines.base import Config, Engine, Metrics, Par
 
 __all__ = ["ENGINE", "returns"]
 
-_STEPS = 1500
+_STEPS = 800
 _BURN_IN = 300
 """After a start at a gap of 0.1, volatility is 1.06 % in steps 0-150, then .91, .94 and (steps 1200-1350) .87 %."""
 
@@ -70,26 +70,26 @@ def simulate(config: Config, seeds: Sequence[int]) -> Metrics:
 
 ENGINE = Engine(
     name="market",
-    version="1",
+    version="2",
     domain="heterogeneous-agent asset market",
     parameters=(
-        Parameter(name="chartist_noise", control=2.1, low=0.0, high=4.8, test_value=3.8, hidden=(2.3, 4.8),
+        Parameter(name="chartist_noise", control=2.1, low=0.0, high=4.8, test_value=3.8, hidden=(2.6, 4.2),
                   meaning="standard deviation of the chartists' demand"),
-        Parameter(name="impact", control=0.01, low=0.001, high=0.02, test_value=0.013, hidden=(0.0104, 0.02),
+        Parameter(name="impact", control=0.01, low=0.001, high=0.02, test_value=0.0135, hidden=(0.011, 0.0144),
                   meaning="move of the log price per unit of demand"),
-        Parameter(name="misalignment", control=30.0, low=0.0, high=190.0, test_value=150.0, hidden=(55.0, 190.0),
+        Parameter(name="misalignment", control=30.0, low=0.0, high=190.0, test_value=150.0, hidden=(66.0, 180.0),
                   meaning="how much a squared gap between price and value attracts fundamentalists"),
         Parameter(name="herding", control=1.2, low=-3.0, high=6.0, test_value=0.6, decoy=True,
                   meaning="how much the majority attracts"),
         Parameter(name="switching", control=3.0, low=0.0, high=20.0, test_value=3.2, decoy=True,
                   meaning="how sharply agents choose the more attractive strategy"),
-        Parameter(name="fundamental_noise", control=0.75, low=0.0, high=2.2, test_value=1.6, hidden=(0.9, 2.2),
+        Parameter(name="fundamental_noise", control=0.75, low=0.0, high=2.2, test_value=1.4, hidden=(0.95, 1.56),
                   meaning="standard deviation of the fundamentalists' demand"),
         Parameter(name="pull", control=0.12, low=0.0, high=6.0, test_value=0.15, decoy=True,
                   meaning="fundamentalists' demand per unit of gap"),
         Parameter(name="trend", control=1.5, low=-40.0, high=80.0, test_value=1.9,
                   meaning="chartists' demand per unit of the last move"),
-        Parameter(name="bias", control=-0.33, low=-2.4, high=2.4, test_value=-1.9, hidden=(-2.4, -0.7),
+        Parameter(name="bias", control=-0.33, low=-2.4, high=2.4, test_value=-1.9, hidden=(-2.29, -0.8),
                   meaning="standing preference for the fundamentalists' strategy"),
         Parameter(name="initial_gap", control=0.0, low=-1.5, high=1.5, test_value=0.1, decoy=True,
                   meaning="log price minus log fundamental value at the start"),

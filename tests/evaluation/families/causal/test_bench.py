@@ -147,6 +147,40 @@ def test_score_recomputes_from_the_stored_log_alone(tasks: dict[str, CausalTask]
             assert audit(task, stored) == audit(task, log)
 
 
+@pytest.mark.parametrize("tier", ["L1", "L2", "L3"])
+def test_a_sweep_that_finds_nothing_significant_gives_no_answer(
+    tasks: dict[str, CausalTask], tier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = tasks[tier]
+    monkeypatch.setattr("evaluation.families.causal.solvers._curated", lambda bench: task.control)
+    for name in ("ofat", "adaptive"):
+        log = solve(task, name)
+        assert log.submission is None
+        assert log.calls == len(task.candidates)
+        assert classify(task, log) == (Flag.NO_ANSWER,)
+        assert score(task, log).total == 0
+
+
+def test_only_legal_values_are_taken_and_one_rule_says_which(tasks: dict[str, CausalTask]) -> None:
+    bench = Bench(tasks["L1"])
+    for parameter in bench.engine.parameters:
+        low, high = parameter.legal
+        assert parameter.low <= low <= parameter.control <= high <= parameter.high
+        assert parameter.low < 0 or parameter.control <= 0 or high <= 6 * parameter.control
+        with pytest.raises(BenchError, match="must be between"):
+            bench.experiment({}, {parameter.name: high * 1.01 + 0.01})
+    assert bench.calls_left == tasks["L1"].budget
+
+
+def test_a_seed_on_which_nothing_can_be_verified_goes_on_with_other_replicates() -> None:
+    task = generate("origin", "L3", 1004)
+    assert CausalTask.model_validate_json(to_json(task)) == task
+    moved = task.model_copy(update={"stream": task.stream + 1})
+    assert moved.seeds != task.seeds
+    assert ("stream" in to_json(task)) == (task.stream > 0)
+    assert json.loads(to_json(moved))["stream"] == task.stream + 1
+
+
 def test_episode_can_be_taken_up_again(tasks: dict[str, CausalTask]) -> None:
     task = tasks["L1"]
     first = Bench(task)

@@ -21,15 +21,16 @@ def test_thirty_tasks_are_frozen_two_for_each_simulation_and_tier() -> None:
     assert len(TASKS) == 30
 
 
-@pytest.mark.parametrize("task", [t for t in TASKS if t.simulation in {"market", "origin"}], ids=lambda task: task.id)
+FAST = {"market", "origin", "social"}
+
+
+@pytest.mark.parametrize("task", [t for t in TASKS if t.simulation in FAST], ids=lambda task: task.id)
 def test_fast_frozen_tasks_regenerate_byte_for_byte(task) -> None:
     assert to_json(generate(task.simulation, task.tier, task.seed)) == to_json(task)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "task", [t for t in TASKS if t.simulation not in {"market", "origin"}], ids=lambda task: task.id
-)
+@pytest.mark.parametrize("task", [t for t in TASKS if t.simulation not in FAST], ids=lambda task: task.id)
 def test_other_frozen_tasks_regenerate_byte_for_byte(task) -> None:
     assert to_json(generate(task.simulation, task.tier, task.seed)) == to_json(task)
 
@@ -40,6 +41,14 @@ def test_reference_sweep_keeps_its_scores_on_every_frozen_task() -> None:
     for task in TASKS:
         swept = score(task, solve(task, "ofat"))
         assert (swept.total, swept.solved) == (points[task.tier], True), task.id
+
+
+def test_difficulty_is_spread_like_the_papers() -> None:
+    """petri-bench 5: of its 30 tasks 14 are easy, 9 moderate, 7 hard."""
+    bands = Counter(task.difficulty.band for task in TASKS)
+    assert 10 <= bands["easy"] <= 18
+    assert 5 <= bands["moderate"] <= 13
+    assert 3 <= bands["hard"] <= 11
 
 
 def test_guessing_stays_at_the_chance_floor() -> None:

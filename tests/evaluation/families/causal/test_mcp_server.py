@@ -87,13 +87,14 @@ def test_stdio_server_is_a_command(tasks: dict[str, CausalTask], tmp_path: Path)
 @contextmanager
 def http_server(path: Path, record: Path) -> Iterator[str]:
     """The command with HTTP, on a free port; its URL."""
-    words = ("causal-mcp", "--task", str(path), "--log", str(record), "--transport", "http", "--port", "0")
-    process = subprocess.Popen((*COMMAND, *words), stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
+    words = ("causal-mcp", "--task", str(path), "--log", str(record), "--transport", "http", "--port", "0", "--json")
+    process = subprocess.Popen((*COMMAND, *words), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
     try:
-        line = process.stderr.readline()
-        assert " at http://127.0.0.1:" in line
-        yield line.split(" at ")[1].strip()
+        said = json.loads(process.stdout.readline())
+        assert said["log"] == str(record)
+        assert said["url"].startswith("http://127.0.0.1:")
+        yield said["url"]
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
