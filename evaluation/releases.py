@@ -17,8 +17,9 @@ from evaluation.task import EvaluationTask, private_digest
 from masking.records import TextEdit
 from pipeline.digests import file_digest
 from pipeline.files import remove_tree, replace_directory
+from pipeline.formats.family_parts import FamilyPart, part_of
 from pipeline.formats.huggingface import MARKER, PRIVATE, read_tables
-from pipeline.formats.release_tables import originals_name
+from pipeline.formats.release_tables import MaskRecipe, originals_name
 from pipeline.paper import Paper
 from pipeline.progress import Reporter
 from pipeline.repository import RepositoryRef
@@ -44,7 +45,7 @@ from pipeline.task import (
 )
 from pipeline.validation.numbers import parse_number
 
-__all__ = ["MARKER", "load_release"]
+__all__ = ["MARKER", "load_release", "release_recipe", "release_repository"]
 
 _COMPONENT: Final = "evaluation.releases"
 
@@ -67,7 +68,11 @@ def load_release(
     public, private = read_tables(directory)
     tasks: list[EvaluationTask] = []
     problems: list[Problem] = []
+    parts: list[FamilyPart] = []
     for task_id in sorted(public):
+        if public[task_id].get("files") is not None:
+            _add_part(parts, public[task_id], private.get(task_id), problems)
+            continue
         if only and task_id not in only:
             continue
         reporter.step("tasks", task_id)
@@ -76,7 +81,23 @@ def load_release(
         except (ValidationError, KeyError, TypeError, ValueError) as error:
             message = f"the row cannot be read as a task ({str(error).splitlines()[0]})"
             problems.append(Problem(component=_COMPONENT, where=task_id, message=message, severity=Severity.ERROR))
+    if parts:
+        from evaluation.exports.families.restored import load_family_parts
+
+        found, told = load_family_parts(parts, scratch=scratch, only=only, reporter=reporter, build=build)
+        tasks, problems = sorted([*tasks, *found], key=lambda task: task.id), [*problems, *told]
     return tasks, problems
+
+
+def _add_part(
+    parts: list[FamilyPart], public: Mapping[str, Any], private: Mapping[str, Any] | None, problems: list[Problem]
+) -> None:
+    """Read the rows of a task that is made of files."""
+    try:
+        parts.append(part_of(public, private))
+    except (ValidationError, KeyError, TypeError, ValueError) as error:
+        message = f"the row cannot be read as a task ({str(error).splitlines()[0]})"
+        problems.append(Problem(component=_COMPONENT, where=public["id"], message=message, severity=Severity.ERROR))
 
 
 def _task(
@@ -94,8 +115,10 @@ def _task(
         message = "the release holds no ground truth for it: it can be run, not judged"
         problems.append(Problem(component=_COMPONENT, where=public.id, message=message))
     masked = _masked(private) if private is not None else ()
-    edits = private.get("masked_edits") if private is not None else None
-    built = _repository(public, row, masked, edits, directory, scratch, reporter) if build else NOT_BUILT
+    built = NOT_BUILT
+    if build:
+        archive, recipe = row["masked_repository"], release_recipe(row, private)
+        built = release_repository(public, archive, masked, recipe, directory, scratch, reporter)
     problems += built.problems
     return EvaluationTask(
         public=public,
@@ -170,16 +193,32 @@ def _claim(item: Mapping[str, Any]) -> NumericClaim:
     )
 
 
-def _repository(
+def release_recipe(row: Mapping[str, Any], private: Mapping[str, Any] | None) -> MaskRecipe | None:
+    """None where the release does not say what the mask changed inside of files."""
+    edits = private.get("masked_edits") if private is not None else None
+    return None if edits is None else MaskRecipe(commit=row.get("masked_commit") or "", edits=tuple(json.loads(edits)))
+
+
+def release_repository(
     public: PublicTask,
-    row: Mapping[str, Any],
+    name: str | None,
     masked: tuple[MaskedPath, ...],
-    edits: str | None,
+    recipe: MaskRecipe | None,
     directory: Path,
     scratch: Path,
     reporter: Reporter,
 ) -> Built:
-    name = row["masked_repository"]
+    """The masked repository of a task, from its archive, or made again where it could not be shipped.
+
+    Args:
+        public: the public half.
+        name: of the archive in `directory`; None: there is none.
+        masked: the mask.
+        recipe: what it changed inside of files; None: nothing is known of that.
+        directory: a release, or an import of one.
+        scratch: receives the working trees.
+        reporter: progress.
+    """
     if not name:
         if not masked:
             return Built(None, None, "the release holds neither its masked repository nor a mask to build it")
@@ -189,8 +228,8 @@ def _repository(
             masked,
             scratch=scratch,
             reporter=reporter,
-            edits=None if edits is None else [TextEdit(**edit) for edit in json.loads(edits)],
-            commit=row.get("masked_commit") or "",
+            edits=None if recipe is None else [TextEdit.model_validate(edit) for edit in recipe.edits],
+            commit=recipe.commit if recipe is not None else "",
         )
     archive = (directory / name).resolve()
     if not archive.is_relative_to(directory.resolve()) or not archive.is_file():

@@ -15,6 +15,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from evaluation.families.registry import family_of_source
+from evaluation.imported_release import is_imported_release, load_imported_release
 from evaluation.recipes import NOT_BUILT, build_from_recipe
 from evaluation.releases import MARKER, load_release
 from evaluation.task import EvaluationTask, private_digest
@@ -72,6 +73,8 @@ def load_tasks(
         tasks, problems = _from_workspace(Workspace(directory), statuses, only, reporter)
     elif (directory / MARKER).is_file():
         tasks, problems = load_release(directory, scratch=scratch, reporter=reporter, only=only, build=build)
+    elif is_imported_release(directory):
+        tasks, problems = load_imported_release(directory, scratch=scratch, reporter=reporter, only=only, build=build)
     elif is_imported(directory):
         tasks, problems = _from_published(read_imported(directory), scratch, only, reporter, build)
     elif is_published(directory):

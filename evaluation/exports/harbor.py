@@ -2,8 +2,9 @@
 
 The agent sees the instruction and the container; `tests/` and `solution/` hold ground truth and reach the container
 after the agent has ended (solution: for harbor's oracle only). The verifier writes `/logs/verifier/reward.json`:
-`reward` (1 when everything passes), `execution`, `conclusion` (share of the expected numbers). Non-goals: design,
-implementation and integrity, which need expbench's judges and monitor.
+`reward` (1 when everything passes), and beside it of an experiment `execution` and `conclusion` (share of the expected
+numbers), of a histogram `closeness`, of tables `overall` and `data_accuracy`. Non-goals: design, implementation and
+integrity, which need expbench's judges and monitor.
 """
 
 from __future__ import annotations
@@ -15,17 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from evaluation.episode import EpisodeLimits
-from evaluation.exports.parts import (
-    CANARY,
-    ExportReport,
-    expected_json,
-    not_exportable,
-    program,
-    times,
-    write_oracle,
-)
-from evaluation.families.experiment import instructions
+from evaluation.exports.forms import exported, scorer_packages, unexportable, write_scorer
+from evaluation.exports.parts import CANARY, ExportReport, notes_for, program, times
 from evaluation.task import EvaluationTask
 from pipeline.files import replace_directory, write_text
 from pipeline.formats.archives import write_archive
@@ -45,13 +37,24 @@ mkdir -p /logs/verifier
 rm -f /logs/verifier/reward.json /logs/verifier/reward.txt
 exec python3 /tests/verify.py --workspace {WORKSPACE} --expected /tests/expected.json --out /logs/verifier
 """
+_SCORER: Final = "/opt/expbench-scorer"
+_SCORE: Final = f"""#!/usr/bin/env bash
+# {CANARY}
+# Always writes the rewards anew: whatever the agent may have left there does not count.
+set -u
+mkdir -p /logs/verifier
+rm -f /logs/verifier/reward.json /logs/verifier/reward.txt
+python={_SCORER}/bin/python
+[ -x "$python" ] || python=python3
+exec "$python" /tests/score.py --score /tests/score.json --submission {WORKSPACE} --out /logs/verifier
+"""
 _SOLVE: Final = f"""#!/usr/bin/env bash
 # {CANARY}
 set -euo pipefail
 here="$(cd -- "$(dirname -- "${{BASH_SOURCE[0]}}")" && pwd)"
 cp -a "$here/files/." {WORKSPACE}/
 cd {WORKSPACE}
-bash reproduce.sh
+if [ -f reproduce.sh ]; then bash reproduce.sh; fi
 """
 
 
@@ -70,7 +73,7 @@ def write_harbor(
     """
     written, skipped, without = [], [], []
     for task in tasks:
-        why = not_exportable(task)
+        why = unexportable(task)
         if why:
             skipped.append((task.id, why))
             continue
@@ -81,29 +84,32 @@ def write_harbor(
             without.append((task.id, missing))
     return ExportReport(
         form="harbor", directory=out, tasks=tuple(written), skipped=tuple(skipped), without_oracle=tuple(without),
-        notes=("verified: execution and the numbers of the conclusion; design, implementation and integrity are not",),
+        notes=notes_for(tasks, written),
     )  # fmt: skip
 
 
 def _write_task(task: EvaluationTask, directory: Path, base_image: str | None, *, installed: bool, network: str) -> str:
-    assert task.masked_repository is not None
-    resources = task.public.resources
-    limits = EpisodeLimits(
-        wall_s=resources.wall_time_s, cpus=resources.cpus, memory_mb=resources.memory_mb, gpus=resources.gpus
-    )
-    write_text(directory / "instruction.md", instructions(task, limits=limits))
-    write_text(directory / "task.toml", _toml(_config(task, network)))
+    form = exported(task)
+    write_text(directory / "instruction.md", form.instructions)
+    write_text(directory / "task.toml", _toml(_config(task, form.verifier_s, network)))
     environment = directory / "environment"
-    write_archive(environment / "repository.tar.gz", task.masked_repository)
+    write_archive(environment / "repository.tar.gz", form.tree)
     write_text(
         environment / "Dockerfile",
-        dockerfile(task, base_image, installed=installed, workspace=WORKSPACE, home=WORKSPACE),
-    )
+        dockerfile(
+            task, base_image, installed=installed, workspace=WORKSPACE, home=WORKSPACE,
+            scorer=_SCORER if form.program == "score.py" else None,
+        ),
+    )  # fmt: skip
     write_text(environment / "requirements.txt", "".join(f"{pin}\n" for pin in task.public.environment.packages))
-    write_text(directory / "tests" / "verify.py", program("verify.py"))
-    write_text(directory / "tests" / "expected.json", expected_json(task))
-    _write_script(directory / "tests" / "test.sh", _TEST)
-    missing = write_oracle(task, directory / "solution" / "files")
+    tests = directory / "tests"
+    if form.program == "score.py":
+        write_scorer(tests)
+    else:
+        write_text(tests / form.program, program(form.program))
+    form.write_verifier(tests)
+    _write_script(tests / "test.sh", _TEST if form.program == "verify.py" else _SCORE)
+    missing = form.write_solution(directory / "solution" / "files")
     if not missing:
         _write_script(directory / "solution" / "solve.sh", _SOLVE)
     return missing
@@ -114,9 +120,9 @@ def _write_script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def _config(task: EvaluationTask, network: str) -> dict[str, Any]:
+def _config(task: EvaluationTask, verifier: int, network: str) -> dict[str, Any]:
     public = task.public
-    agent, verifier = times(task)
+    agent = times(task).agent
     environment: dict[str, Any] = {
         "build_timeout_sec": 1800.0,
         "cpus": max(1, math.ceil(public.resources.cpus)),
@@ -164,8 +170,9 @@ def _toml_value(value: Any) -> str:
 
 
 def dockerfile(
-    task: EvaluationTask, base_image: str | None, *, installed: bool, workspace: str | None, home: str
-) -> str:
+    task: EvaluationTask, base_image: str | None, *, installed: bool, workspace: str | None, home: str,
+    scorer: str | None = None,
+) -> str:  # fmt: skip
     """The build file of a task's container.
 
     Args:
@@ -174,6 +181,7 @@ def dockerfile(
         installed: it has the packages already.
         workspace: where the masked repository is put; None: nowhere, the harness copies it in.
         home: working directory.
+        scorer: directory for an environment of the scorer's packages; None: it needs none there.
     """
     environment = task.public.environment
     # images that expbench builds name an unprivileged user; these harnesses install agents and verifiers as root
@@ -190,6 +198,9 @@ def dockerfile(
                 "COPY requirements.txt /tmp/requirements.txt",
                 "RUN python3 -m pip install --no-cache-dir -r /tmp/requirements.txt",
             ]
+        if scorer is not None:  # apart from the task's packages, which it must not change
+            pins = " ".join(shlex.quote(pin) for pin in scorer_packages())
+            lines.append(f"RUN python3 -m venv {scorer} && {scorer}/bin/pip install --no-cache-dir {pins}")
     if workspace is not None:
         lines.append(f"ADD repository.tar.gz {workspace}/")
     lines.append(f"WORKDIR {home}")

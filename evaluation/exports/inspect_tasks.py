@@ -6,6 +6,8 @@ OUT/
   verify.py  samples.jsonl
   environments/<task>/compose.yaml  Dockerfile  requirements.txt  repository.tar.gz
   private/<task>/expected.json  solution/    ground truth: the scorer's and the oracle's
+                 score.json  truth/          of a histogram or table, in the place of expected.json
+  score.py                              calls `expbench score` on this machine, where such tasks are among them
 ```
 
 The scorer's values are those of the harbor export (`evaluation.exports.harbor`).
@@ -21,16 +23,9 @@ from typing import Any, Final
 
 import yaml
 
-from evaluation.episode import EpisodeLimits
+from evaluation.exports.forms import ExportedTask, exported, unexportable
 from evaluation.exports.harbor import dockerfile
-from evaluation.exports.parts import (
-    ExportReport,
-    expected_json,
-    not_exportable,
-    program,
-    write_oracle,
-)
-from evaluation.families.experiment import instructions
+from evaluation.exports.parts import ExportReport, notes_for, program
 from evaluation.task import EvaluationTask
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import replace_directory, write_text
@@ -67,33 +62,33 @@ def write_inspect(
         )
     rows: list[dict[str, Any]] = []
     skipped, without = [], []
+    programs: set[str] = set()
     with replace_directory(out) as directory:
         for task in tasks:
-            why = not_exportable(task)
+            why = unexportable(task)
             if why:
                 skipped.append((task.id, why))
                 continue
-            missing = _write_task(task, directory, base_image, installed=installed)
+            form = exported(task)
+            missing = _write_task(task, form, directory, base_image, installed=installed)
             if missing:
                 without.append((task.id, missing))
-            rows.append(_sample(task))
+            rows.append(_sample(task, form))
+            programs.add(form.program)
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         write_text(directory / "samples.jsonl", lines)
-        write_text(directory / "verify.py", program("verify.py"))
+        for name in sorted(programs):
+            write_text(directory / name, program(name))
         write_text(directory / _MODULE, program(_MODULE))
     return ExportReport(
         form="inspect", directory=out, tasks=tuple(row["id"] for row in rows), skipped=tuple(skipped),
         without_oracle=tuple(without),
-        notes=("verified: execution and the numbers of the conclusion; design, implementation and integrity are not",),
+        notes=notes_for(tasks, [row["id"] for row in rows]),
     )  # fmt: skip
 
 
-def _sample(task: EvaluationTask) -> dict[str, Any]:
+def _sample(task: EvaluationTask, form: ExportedTask) -> dict[str, Any]:
     public = task.public
-    resources = public.resources
-    limits = EpisodeLimits(
-        wall_s=resources.wall_time_s, cpus=resources.cpus, memory_mb=resources.memory_mb, gpus=resources.gpus
-    )
     where = "The repository is in the directory `workspace`; work there.\n\n"
     metadata = {
         "family": public.family.value,
@@ -101,13 +96,14 @@ def _sample(task: EvaluationTask) -> dict[str, Any]:
         "repository": public.repository.url,
         "repository_commit": public.repository.commit,
     }
-    return {"id": task.id, "input": where + instructions(task, limits=limits), "metadata": metadata}
+    return {"id": task.id, "input": where + form.instructions, "metadata": metadata}
 
 
-def _write_task(task: EvaluationTask, directory: Path, base_image: str | None, *, installed: bool) -> str:
-    assert task.masked_repository is not None
+def _write_task(
+    task: EvaluationTask, form: ExportedTask, directory: Path, base_image: str | None, *, installed: bool
+) -> str:
     environment = directory / "environments" / task.id
-    write_archive(environment / "repository.tar.gz", task.masked_repository)
+    write_archive(environment / "repository.tar.gz", form.tree)
     write_text(
         environment / "Dockerfile", dockerfile(task, base_image, installed=installed, workspace=None, home=_HOME)
     )
@@ -115,8 +111,8 @@ def _write_task(task: EvaluationTask, directory: Path, base_image: str | None, *
     write_text(environment / "requirements.txt", "".join(f"{pin}\n" for pin in pins))
     write_text(environment / "compose.yaml", yaml.safe_dump(_compose(task), sort_keys=False))
     private = directory / "private" / task.id
-    write_text(private / "expected.json", expected_json(task))
-    return write_oracle(task, private / "solution")
+    form.write_verifier(private)
+    return form.write_solution(private / "solution")
 
 
 def _compose(task: EvaluationTask) -> dict[str, Any]:

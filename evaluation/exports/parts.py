@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Collection, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -19,10 +20,11 @@ from evaluation.submission import REPRODUCE, RESPONSE
 from evaluation.task import EvaluationTask
 from pipeline.files import write_text
 from pipeline.schema import Record
+from pipeline.task import Family
 from pipeline.validation.tokens import SHARES, metric_name
 
 __all__ = [
-    "CANARY", "ExportReport", "expected_json", "not_exportable", "program", "times", "write_oracle",
+    "CANARY", "ExportReport", "expected_json", "not_exportable", "notes_for", "program", "times", "write_oracle",
 ]  # fmt: skip
 
 CANARY: Final = "expbench-canary-33d1b1a6-0c53-5c46-9f5c-7f4f0d5b2a10"
@@ -42,6 +44,19 @@ class ExportReport(Record):
     without_oracle: tuple[tuple[str, str], ...] = ()
     """(task, why it has no solution)."""
     notes: tuple[str, ...] = Field(default=())
+
+
+_VERIFIED: Final = {
+    Family.EXPERIMENT: "execution and the numbers of the conclusion; design, implementation and integrity are not",
+    Family.HISTOGRAM: "the histogram (`expbench score histogram`); that its values were computed is not",
+    Family.TABLE: "tables, code and analysis (`expbench score table`, keyless); that they were computed is not",
+}
+
+
+def notes_for(tasks: Sequence[EvaluationTask], written: Collection[str]) -> tuple[str, ...]:
+    """What the verifiers of the written tasks check, and what not; one line a family."""
+    families = {task.public.family for task in tasks if task.id in written}
+    return tuple(f"verified: {_VERIFIED[family]}" for family in _VERIFIED if family in families)
 
 
 class Limits(NamedTuple):

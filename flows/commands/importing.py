@@ -24,7 +24,7 @@ _MOST_SHOWN = 10
     "  expbench import exp-bench exp-bench-data --out tasks --repositories repositories.json\n\n"
     "  expbench import collider-bench Collider-Bench/ColliderBench/tasks --out collider --json\n\n"
     "  expbench import prbench PRBench/data/tasks --out prbench\n\n"
-    "  expbench import release dataset --out tasks\n\n"
+    "  expbench import release dataset --out tasks --papers papers\n\n"
     "Exit codes: 0 what could be read was written, and what could not is counted as errors; 2 usage; 5 it is no such "
     "data, or the repositories' file cannot be read; 6 no task came out of it.",
 )
@@ -46,6 +46,12 @@ def import_(
         bool,
         typer.Option("--shape-variants", help="collider-bench: also a shape-only variant of every task of yields."),
     ] = False,
+    papers: Annotated[
+        Path | None,
+        typer.Option(
+            help="release: directory with papers that the release may not hold for their licence; found by content."
+        ),
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Import published tasks; what departs from their form is kept, reported and counted."""
@@ -55,6 +61,7 @@ def import_(
     for option, given, only in (
         ("--repositories", repositories is not None, "exp-bench"),
         ("--shape-variants", shape_variants, "collider-bench"),
+        ("--papers", papers is not None, "release"),
     ):
         if given and kind != only:
             raise ExpbenchError(
@@ -64,7 +71,7 @@ def import_(
                 consequence="Nothing was imported",
                 next_step=f"Leave {option} out",
             )
-    options = ImportOptions(repositories=repositories, shape_variants=shape_variants)
+    options = ImportOptions(repositories=repositories, shape_variants=shape_variants, papers=papers)
     outcome = importer(kind)(directory, out.resolve(), options)
     messages = Console(stderr=True)
     for problem in outcome.errors[:_MOST_SHOWN]:

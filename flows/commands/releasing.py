@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, open_workspace, print_value
+from flows.commands.shared import Json, escape, print_value
 
 if TYPE_CHECKING:
     from flows.release import ReleaseResult
@@ -24,17 +24,19 @@ _MOST_SHOWN = 20
 @app.command(
     epilog="Examples:\n\n  expbench release work --accept-all --out dataset\n\n"
     "  expbench release work-1 work-2 --out bench --name my-bench --license CC-BY-4.0\n\n"
+    "  expbench release collider-bench datasets/causal/core-v0 --out families\n\n"
     "  expbench release work --out bench --push me/bench --push-private me/bench-truth --dry-run\n\n"
     "  python -c \"import datasets; print(datasets.load_dataset('dataset', 'tasks'))\"\n\n"
     "Exit codes: 0 written; 2 usage, or a version that is not a later one; 5 the directory holds something else; "
     "6 nothing is approved, or an answer would be published; 7 or 8 the hub cannot be reached or refuses."
 )
 def release(
-    workspaces: Annotated[
+    sources: Annotated[
         list[Path],
         typer.Argument(
-            help="Workspaces of `expbench curate`; several become one data set.",
-            metavar="WORKSPACE",
+            help="Workspaces of `expbench curate`, and directories with histogram, table or causal tasks (published, "
+            "imported or generated); several become one data set.",
+            metavar="SOURCE",
             show_default=False,
         ),
     ],
@@ -84,15 +86,20 @@ def release(
     json_output: Json = False,
 ) -> None:
     """Write the accepted tasks as a data set that Hugging Face `datasets` loads, answers apart."""
+    from flows.progress import TerminalReporter
     from flows.release import ReleaseOptions
     from flows.release import release as run
+    from flows.release_offer import sources_of
 
     options = ReleaseOptions(
         layout=layout, version=set_version, license=license_, paper_licenses=_licences(paper_license or []),
         images=images, push=push, push_private=push_private, dry_run=dry_run,
     )  # fmt: skip
-    opened = [open_workspace(workspace) for workspace in workspaces]
-    result = run(opened, out=out, accept_all=accept_all, name=name, options=options)
+    with TerminalReporter() as reporter:
+        opened, families = sources_of(sources)
+        result = run(
+            opened, out=out, accept_all=accept_all, name=name, options=options, families=families, reporter=reporter
+        )
     if json_output:
         print_value(result.model_dump(mode="json"), True)
     else:

@@ -34,6 +34,8 @@ class ImportOptions(Record):
     """EXP-Bench: file that names the commit of each paper's repository."""
     shape_variants: bool = False
     """Collider-Bench: a shape-only variant of each task of yields, too."""
+    papers: Path | None = None
+    """Release: directory with the papers that it may not hold."""
 
 
 class ImportOutcome(Record):

@@ -11,6 +11,8 @@ OUT/
     originals/<task>.tar.gz             what the mask took, where the licence allows: the oracle and scans need it
 ```
 
+Tasks of the families that are made of files have those files in their rows (`pipeline.formats.family_parts`).
+
 An *open* release has `truth/` beside `tasks/` and no `private/`. What agents may see and what only graders may see are
 never in one file, so that a leak test is a path test; every private file carries the canary string.
 """
@@ -29,12 +31,16 @@ from pipeline.digests import file_digest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import write_bytes, write_text
 from pipeline.formats.archives import write_archive
-from pipeline.formats.release_card import CardFacts, plots, private_card, public_card
+from pipeline.formats.family_parts import FamilyPart, FamilyShape, part_of
+from pipeline.formats.release_card import CardFacts, private_card, public_card
 from pipeline.formats.release_log import VersionEntry, changelog_markdown
+from pipeline.formats.release_statistics import plots
 from pipeline.formats.release_tables import (
     REDISTRIBUTABLE,
     MaskRecipe,
     archive_name,
+    family_private_row,
+    family_public_row,
     is_shipped,
     originals_name,
     private_features,
@@ -44,7 +50,7 @@ from pipeline.formats.release_tables import (
     task_of,
 )
 from pipeline.schema import Record, StoredRecord
-from pipeline.task import Task
+from pipeline.task import Family, PublicTask, Task
 from pipeline.version import version
 
 if TYPE_CHECKING:
@@ -52,7 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MARKER", "PRIVATE", "REDISTRIBUTABLE", "MaskRecipe", "Part", "Release", "ReleaseHead", "canary_of",
-    "images_by_task", "is_release", "read_head", "read_release", "read_tables", "write_dataset",
+    "images_by_task", "is_release", "read_family_parts", "read_head", "read_release", "read_tables", "write_dataset",
 ]  # fmt: skip
 
 MARKER: Final = "expbench-release.json"
@@ -89,6 +95,16 @@ class Release(Record):
     layout: Literal["split", "open"] = "split"
     license: str | None = None
     paper_licenses: dict[str, str] = Field(default_factory=dict)
+    family_parts: tuple[FamilyPart, ...] = ()
+    """Tasks of the other families, sorted by id."""
+    shapes: tuple[FamilyShape, ...] = ()
+    """Of the families of `family_parts`."""
+
+    @property
+    def tasks(self) -> list[PublicTask]:
+        """The public halves of all tasks, sorted by id."""
+        found = [*(part.task.public() for part in self.parts), *(part.public for part in self.family_parts)]
+        return sorted(found, key=lambda task: task.id)
 
 
 class ReleaseHead(StoredRecord):
@@ -131,23 +147,14 @@ def write_dataset(directory: Path, release: Release) -> tuple[str, ...]:
     Returns:
         The names of the configurations, the default first.
     """
-    tasks = [part.task for part in release.parts]
     private = directory if release.layout == "open" else directory / PRIVATE
     canary = canary_of(release.name)
-    families = sorted({task.family.value for task in tasks})
+    public, hidden = _rows_by_family(release, canary)
+    families = sorted(public)
     for family in families:
-        chosen = [part for part in release.parts if part.task.family.value == family]
-        public = [
-            public_row(
-                part.task.public(),
-                masked_commit=part.recipe.commit if part.recipe else None,
-                paper_license=release.paper_licenses.get(part.task.paper.id),
-            )
-            for part in chosen
-        ]
-        _write_parquet(directory / "tasks" / f"{family}.parquet", public, public_features())
-        rows = [private_row(part.task, recipe=part.recipe, canary=canary, images=part.images) for part in chosen]
-        _write_parquet(private / "truth" / f"{family}.parquet", rows, private_features())
+        _write_parquet(directory / "tasks" / f"{family}.parquet", public[family], public_features(release.shapes))
+        features = private_features(release.shapes, experiments=bool(release.parts))
+        _write_parquet(private / "truth" / f"{family}.parquet", hidden[family], features)
     for part in release.parts:
         if is_shipped(part.task):
             write_archive(directory / archive_name(part.task.id), part.masked)
@@ -155,11 +162,12 @@ def write_dataset(directory: Path, release: Release) -> tuple[str, ...]:
             if part.original is not None and all(os.path.lexists(part.original / name) for name in taken):
                 write_archive(private / originals_name(part.task.id), part.original, names=taken, comment=canary)
     configs = _configs(families, "" if release.layout == "open" else f"{PRIVATE}/")
-    pictures = plots(tasks)
+    tasks = [part.task for part in release.parts]
+    pictures = plots(tasks, release.family_parts, release.shapes)
     facts = CardFacts(
         name=release.name, entry=release.versions[0], configs=configs, license=release.license,
         paper_licenses=release.paper_licenses, open_set=release.layout == "open", canary=canary,
-        plots=sorted(pictures),
+        plots=sorted(pictures), family_parts=release.family_parts, shapes=release.shapes,
     )  # fmt: skip
     for path, picture in pictures.items():
         write_bytes(directory / path, picture)
@@ -170,6 +178,26 @@ def write_dataset(directory: Path, release: Release) -> tuple[str, ...]:
         _write_head(private, release, canary)
     _write_head(directory, release, canary if private == directory else None)
     return tuple(name for name, _ in configs)
+
+
+def _rows_by_family(
+    release: Release, canary: str
+) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[dict[str, Any]]]]:
+    """(public rows, private rows), each by family."""
+    public: dict[str, list[dict[str, Any]]] = {}
+    hidden: dict[str, list[dict[str, Any]]] = {}
+    for part in release.parts:
+        task, licence = part.task, release.paper_licenses.get(part.task.paper.id)
+        commit = part.recipe.commit if part.recipe else None
+        row = public_row(task.public(), masked_commit=commit, paper_license=licence)
+        public.setdefault(task.family.value, []).append(row)
+        row = private_row(task, recipe=part.recipe, canary=canary, images=part.images)
+        hidden.setdefault(task.family.value, []).append(row)
+    for item in release.family_parts:
+        family, licence = item.public.family.value, release.paper_licenses.get(item.public.paper.id)
+        public.setdefault(family, []).append(family_public_row(item, paper_license=licence))
+        hidden.setdefault(family, []).append(family_private_row(item, canary=canary))
+    return public, hidden
 
 
 def _configs(families: Sequence[str], private: str) -> list[tuple[str, str]]:
@@ -190,7 +218,7 @@ def _write_head(directory: Path, release: Release, canary: str | None) -> None:
     }
     head = ReleaseHead(
         schema_version=ReleaseHead.SCHEMA_VERSION, name=release.name,
-        tasks=tuple(part.task.id for part in release.parts), expbench=version(), layout=release.layout,
+        tasks=tuple(task.id for task in release.tasks), expbench=version(), layout=release.layout,
         version=release.versions[0].version, versions=release.versions, canary=canary,
         files=files,
     )  # fmt: skip
@@ -204,7 +232,9 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], features: Features) -
 
     disable_progress_bar()  # a bar for a file that is written in milliseconds
     path.parent.mkdir(parents=True, exist_ok=True)
-    Dataset.from_list(rows, features=features).to_parquet(str(path))
+    # a row has the columns of its own family; those of the others are empty
+    whole = [{name: row.get(name) for name in features} for row in rows]
+    Dataset.from_list(whole, features=features).to_parquet(str(path))
 
 
 # --- reading
@@ -250,7 +280,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def read_release(directory: Path) -> list[Task]:
-    """The tasks of a release with their ground truth, equal to those that were released; sorted by id.
+    """Its tasks of the `experiment` family with their ground truth, equal to those that were released; sorted by id.
 
     Raises:
         ExpbenchError: `RECORD_INVALID`: it is no release, has no ground truth, or was written before rows held the
@@ -261,8 +291,26 @@ def read_release(directory: Path) -> list[Task]:
     if missing:
         raise _unreadable(directory, f"it holds no ground truth of {len(missing)} task(s), e.g. {missing[0]}")
     try:
-        return [task_of(public[task], private[task]) for task in sorted(public)]
+        return [
+            task_of(public[task], private[task])
+            for task in sorted(public)
+            if public[task]["family"] == Family.EXPERIMENT.value
+        ]
     except (KeyError, ValueError) as error:
+        raise _unreadable(directory, f"its rows do not hold whole tasks ({error})") from error
+
+
+def read_family_parts(directory: Path) -> list[FamilyPart]:
+    """Its tasks of the other families, sorted by id; without the private part they have no ground truth.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`: it is no release, or a row is not that of such a task.
+    """
+    public, private = read_tables(directory)
+    chosen = [task for task in sorted(public) if public[task]["family"] != Family.EXPERIMENT.value]
+    try:
+        return [part_of(public[task], private.get(task)) for task in chosen]
+    except (KeyError, TypeError, ValueError) as error:
         raise _unreadable(directory, f"its rows do not hold whole tasks ({error})") from error
 
 

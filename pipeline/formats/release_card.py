@@ -7,21 +7,21 @@ names of source scripts and reviewers' comments have no way in.
 from __future__ import annotations
 
 import re
-import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import yaml
 
+from pipeline.formats.family_parts import FamilyPart, FamilyShape
 from pipeline.formats.release_log import VersionEntry
-from pipeline.formats.release_plots import bar_chart
+from pipeline.formats.release_statistics import cell, experiment_rows, family_statistics, statistics_table, table
 from pipeline.formats.release_tables import is_shipped
 from pipeline.paper import Paper
-from pipeline.task import Task
+from pipeline.task import PublicTask, Task
 from pipeline.version import version
 
-__all__ = ["CardFacts", "plots", "private_card", "public_card", "without_private_configs"]
+__all__ = ["CardFacts", "private_card", "public_card", "without_private_configs"]
 
 _CASES: Final = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
 _FRONT: Final = re.compile(r"\A---\n(?P<front>.*?)\n---\n", re.DOTALL)
@@ -31,6 +31,32 @@ _HUB_LICENSES: Final = {
     "BSD-3-Clause": "bsd-3-clause", "BSD-2-Clause": "bsd-2-clause",
 }  # fmt: skip
 """The hub's own names; anything else is `other` with its name beside it."""
+
+
+_EXPERIMENT: Final = (
+    "the agent gets the repository of a paper, without the scripts that answer the question, and carries the whole "
+    "experiment out: design, implementation, execution, conclusion."
+)
+_MADE: Final = (
+    "Each task of the experiment family was re-executed in a clean sandbox; its numbers lie inside the band of each "
+    "claim; the masked repository passed the leak scan and the round trip (original passes, masked fails, restored "
+    "passes)."
+)
+
+
+_PRIVATE_EXPERIMENTS: Final = (
+    "- `truth`: design, requirements, expected outcome with tolerance bands, mask recipe, evidence with pictures, "
+    "reviews; `record` holds all of it as JSON.",
+    "- `originals/<id>.tar.gz`: the files that the mask took, where the repository's licence allows.",
+    "- Pictures of the evidence are excerpts of the papers; the papers' licences apply to them.",
+)
+
+
+_REPOSITORIES: Final = (
+    "- `repositories/<id>.tar.gz`: the files of the masked repository, where the licence allows redistribution. Of "
+    "the others the tables hold URL and commit, and the ground truth the mask as a recipe: `expbench evaluate` "
+    "builds them."
+)
 
 
 class CardFacts(NamedTuple):
@@ -49,49 +75,38 @@ class CardFacts(NamedTuple):
     canary: str
     plots: Sequence[str]
     """Paths of the pictures of the public card."""
+    family_parts: Sequence[FamilyPart] = ()
+    """Tasks of the families that are made of files."""
+    shapes: Sequence[FamilyShape] = ()
 
-
-def plots(tasks: Sequence[Task]) -> dict[str, bytes]:
-    """Pictures of the card by their path in the release."""
-    papers = Counter(task.paper.id for task in tasks)
-    domains = Counter(f"{task.paper.venue or 'venue unknown'} {task.paper.year or ''}".strip() for task in tasks)
-    steps = [(task.id, float(len(task.truth.requirements))) for task in tasks]
-    return {
-        "images/tasks-by-paper.png": bar_chart("Tasks by paper", _counted(papers)),
-        "images/tasks-by-venue.png": bar_chart("Tasks by venue", _counted(domains)),
-        "images/requirements-by-task.png": bar_chart(
-            "Implementation requirements by task", sorted(steps, key=lambda item: (-item[1], item[0]))
-        ),
-    }
-
-
-def _counted(counts: Counter[str]) -> list[tuple[str, float]]:
-    return [(name, float(count)) for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    def public(self, tasks: Sequence[Task]) -> list[PublicTask]:
+        """The public halves of all tasks."""
+        return [*(task.public() for task in tasks), *(part.public for part in self.family_parts)]
 
 
 def public_card(facts: CardFacts, tasks: Sequence[Task]) -> str:
     """`README.md` of the part that agents may see, or of the open set."""
+    everything = facts.public(tasks)
     parts = [
-        *_front(facts, facts.configs, len(tasks)),
+        *_front(facts, facts.configs, len(everything)),
         f"# {facts.name}",
         "",
-        f"Version {facts.entry.version}: {len(tasks)} research-experiment task(s), made with expbench {version()} "
-        f"(engine: {', '.join(sorted({task.provenance.engine for task in tasks})) or 'none'}). Each task gives an "
-        "agent the repository of a paper, without the scripts that answer the question, and asks for the whole "
-        "experiment: design, implementation, execution, conclusion.",
+        f"Version {facts.entry.version}: {len(everything)} research-experiment task(s), made with expbench {version()} "
+        f"(engine: {', '.join(sorted({task.provenance.engine for task in everything})) or 'none'}).",
         "",
-        *_contents(facts),
+        *([f"- **experiment**: {_EXPERIMENT}"] if tasks else []),
+        *(f"- **{shape.family.value}**: {shape.about}" for shape in facts.shapes),
+        "",
+        *_contents(facts, experiments=bool(tasks)),
         "## Statistics",
         "",
-        *_statistics(tasks),
+        *statistics_table(everything),
         "",
+        *(["### experiment", "", *table(experiment_rows(tasks)), ""] if tasks else []),
+        *(line for shape in facts.shapes for line in family_statistics(shape, facts.family_parts)),
         *(f"![{_title(path)}]({path})\n" for path in facts.plots),
-        "## How the tasks were made",
-        "",
-        "Each task was re-executed in a clean sandbox; its numbers lie inside the band of each claim; the masked "
-        "repository passed the leak scan and the round trip (original passes, masked fails, restored passes).",
-        "",
-        *_approval(tasks),
+        *(["## How the tasks were made", "", _MADE, ""] if tasks else []),
+        *_approval(tasks, facts.family_parts),
         *_licences(facts, tasks),
         *_citation(facts, tasks),
         "## Changes",
@@ -109,22 +124,25 @@ def private_card(facts: CardFacts, tasks: Sequence[Task]) -> str:
         "extra_gated_fields": {"I agree to these conditions": "checkbox", "What I use it for": "text"},
         "viewer": False,
     }
+    count = len(facts.public(tasks))
     configs = [(name, path.removeprefix("private/")) for name, path in facts.configs if path.startswith("private/")]
     parts = [
-        *_front(facts, configs, len(tasks), gate),
+        *_front(facts, configs, count, gate),
         f"# {facts.name}: ground truth",
         "",
-        f"Version {facts.entry.version}. Answers to the {len(tasks)} task(s) of {facts.name}, joined by `id`: "
+        f"Version {facts.entry.version}. Answers to the {count} task(s) of {facts.name}, joined by `id`: "
         "**keep them away from agents and from training data.**",
         "",
         f"`{facts.canary}`",
         "",
         "Put this directory as `private/` into the public part, and `expbench evaluate` grades with it.",
         "",
-        "- `truth`: design, requirements, expected outcome with tolerance bands, mask recipe, evidence with pictures, "
-        "reviews; `record` holds all of it as JSON.",
-        "- `originals/<id>.tar.gz`: the files that the mask took, where the repository's licence allows.",
-        "- Pictures of the evidence are excerpts of the papers; the papers' licences apply to them.",
+        *(_PRIVATE_EXPERIMENTS if tasks else ()),
+        *(
+            f"- `{shape.family.value}-truth`: {', '.join(f'`{name}`' for name in shape.private)} in the column "
+            f"`{shape.family.value}`; `files` holds the files themselves, byte for byte."
+            for shape in facts.shapes
+        ),
         "",
         *_licences(facts, tasks),
     ]
@@ -171,7 +189,7 @@ def _dump(value: Any) -> str:
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110).strip()
 
 
-def _contents(facts: CardFacts) -> list[str]:
+def _contents(facts: CardFacts, *, experiments: bool) -> list[str]:
     lines = [
         "```python",
         "import datasets",
@@ -181,10 +199,17 @@ def _contents(facts: CardFacts) -> list[str]:
         "",
         "- `tasks`: what an agent may see: question, method, instructions, environment, masked repository; `record` "
         "holds the public half of the task as JSON. One configuration per family has the tasks of that family alone.",
-        "- `repositories/<id>.tar.gz`: the files of the masked repository, where the licence allows redistribution. Of "
-        "the others the tables hold URL and commit, and the ground truth the mask as a recipe: `expbench evaluate` "
-        "builds them.",
     ]
+    if experiments:
+        lines.append(_REPOSITORIES)
+    if facts.shapes:
+        names = ", ".join(f"`{shape.family.value}`" for shape in facts.shapes)
+        lines.append(
+            f"- {names}: the files that an agent is given are in `files`, byte for byte, and what is typed of them in "
+            "the column named after the family (the columns of other families are empty). Files of a paper whose "
+            "licence does not allow a copy are in `withheld_files` with their sha256: put them back with "
+            "`expbench import release DIR --papers DIR`."
+        )
     if facts.open_set:
         lines += [
             "- `truth`: ground truth with evidence, joined by `id`. **This is an open set: keep `truth` away from the "
@@ -197,42 +222,21 @@ def _contents(facts: CardFacts) -> list[str]:
     return [*lines, ""]
 
 
-def _statistics(tasks: Sequence[Task]) -> list[str]:
-    rows: list[tuple[str, str]] = [
-        ("tasks", str(len(tasks))),
-        ("papers", str(len({task.paper.id for task in tasks}))),
-        ("repositories", str(len({(task.repository.url, task.repository.commit) for task in tasks}))),
-        ("families", _named(Counter(task.family.value for task in tasks))),
-        ("requirements per task", _spread([len(task.truth.requirements) for task in tasks])),
-        ("numbers in the expected outcome per task", _spread([len(task.truth.expected.claims) for task in tasks])),
-        ("design variables per task", _spread([
-            len(task.truth.constant) + len(task.truth.independent) + len(task.truth.dependent) for task in tasks
-        ])),
-        ("masked files per task", _spread([len(task.masked) for task in tasks])),
-        ("tasks that need a GPU", str(sum(task.resources.gpus > 0 for task in tasks))),
-        ("minutes per task", _spread([task.resources.wall_time_s // 60 for task in tasks])),
-        ("Python", _named(Counter(task.environment.python or "not stated" for task in tasks))),
-    ]  # fmt: skip
-    return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
-
-
-def _spread(values: Sequence[int]) -> str:
-    if not values:
-        return "none"
-    return f"{min(values)} to {max(values)} (median {statistics.median(values):g}, sum {sum(values)})"
-
-
-def _named(counts: Counter[str]) -> str:
-    return ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
-
-
 def _title(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".png").replace("-", " ").capitalize()
 
 
-def _approval(tasks: Sequence[Task]) -> list[str]:
+def _approval(tasks: Sequence[Task], parts: Sequence[FamilyPart]) -> list[str]:
     reviewers = Counter(review.reviewer for task in tasks for review in task.reviews)
-    return ["## Approval", "", *(f"- {_cell(who)}: {count} task(s)" for who, count in sorted(reviewers.items())), ""]
+    others = Counter(part.public.family.value for part in parts)
+    return [
+        "## Approval",
+        "",
+        *(f"- {cell(who)}: {count} task(s)" for who, count in sorted(reviewers.items())),
+        *(f"- {count} task(s) of the {family} family: taken over as published or generated; nobody reviewed them here"
+          for family, count in sorted(others.items())),
+        "",
+    ]  # fmt: skip
 
 
 def _licences(facts: CardFacts, tasks: Sequence[Task]) -> list[str]:
@@ -248,17 +252,41 @@ def _licences(facts: CardFacts, tasks: Sequence[Task]) -> list[str]:
         "| paper | licence of the paper | repository | licence of the repository | masked repository |",
         "|---|---|---|---|---|",
         *(_licence_row(task, facts.paper_licenses) for _, task in sorted(papers.items())),
+        *_files_licences(facts),
         "",
     ]
 
 
+def _files_licences(facts: CardFacts) -> list[str]:
+    """One row a paper and family of the tasks that are made of files."""
+    groups: dict[tuple[str, str], list[FamilyPart]] = {}
+    for part in facts.family_parts:
+        groups.setdefault((part.public.paper.id, part.public.family.value), []).append(part)
+    rows = []
+    for (paper, family), parts in sorted(groups.items()):
+        licences = sorted({part.public.repository.license or "not stated" for part in parts})
+        without = any(part.withheld for part in parts)
+        cells = (
+            _linked(parts[0].public.paper),
+            facts.paper_licenses.get(paper, "not stated"),
+            f"none ({family}, {len(parts)} task(s))",
+            f"{', '.join(licences)} (task files)",
+            "task files included, the paper's left out" if without else "task files included",
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
+def _linked(paper: Paper) -> str:
+    return f"[{cell(paper.title)}]({paper.url})" if paper.url else cell(paper.title)
+
+
 def _licence_row(task: Task, paper_licenses: Mapping[str, str]) -> str:
     repository = task.repository
-    title = f"[{_cell(task.paper.title)}]({task.paper.url})" if task.paper.url else _cell(task.paper.title)
     cells = (
-        title,
+        _linked(task.paper),
         paper_licenses.get(task.paper.id, "not stated"),
-        f"{_cell(repository.url)} at `{repository.commit[:12]}`",
+        f"{cell(repository.url)} at `{repository.commit[:12]}`",
         repository.license or "not recognised",
         "files included" if is_shipped(task) else "URL, commit and mask recipe only",
     )
@@ -266,7 +294,7 @@ def _licence_row(task: Task, paper_licenses: Mapping[str, str]) -> str:
 
 
 def _citation(facts: CardFacts, tasks: Sequence[Task]) -> list[str]:
-    papers = {task.paper.id: task.paper for task in tasks}
+    papers = {task.paper.id: task.paper for task in facts.public(tasks)}
     year = (facts.entry.date or "")[:4]
     own = {"title": f"{facts.name} (version {facts.entry.version})", "howpublished": "made with expbench", "year": year}
     return [
@@ -296,8 +324,3 @@ def _bibtex(kind: str, key: str, fields: Mapping[str, str]) -> str:
 def _braced(text: str) -> str:
     """One line with no brace and no fence in it: a title cannot end the entry or the code block."""
     return " ".join(text.replace("`", "'").split()).replace("{", "(").replace("}", ")")
-
-
-def _cell(text: str) -> str:
-    """One cell of a table: what papers and people wrote is text there, neither markup nor a link."""
-    return re.sub(r"([|\[\]<>`])", r"\\\1", " ".join(text.split()))

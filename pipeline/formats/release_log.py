@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.formats.family_parts import FamilyPart
 from pipeline.schema import Record
 from pipeline.task import PublicTask, Status, Task
 
@@ -52,7 +53,7 @@ class VersionEntry(Record):
 
 
 def compare(
-    before: Sequence[Task], after: Sequence[Task], gone: Mapping[str, str]
+    before: Sequence[Task | FamilyPart], after: Sequence[Task | FamilyPart], gone: Mapping[str, str]
 ) -> tuple[tuple[Change, ...], tuple[Change, ...], tuple[Change, ...]]:
     """(added, repaired, withdrawn), each sorted by task.
 
@@ -71,12 +72,26 @@ def compare(
     return added, tuple(Change(task=task, what=what) for task, what in both if what), withdrawn
 
 
-def _difference(before: Task, after: Task) -> tuple[str, ...]:
+def _difference(before: Task | FamilyPart, after: Task | FamilyPart) -> tuple[str, ...]:
+    if isinstance(before, FamilyPart) and isinstance(after, FamilyPart):
+        return _files_difference(before, after)
+    if isinstance(before, FamilyPart) or isinstance(after, FamilyPart):
+        return ("family", "ground truth")
     names = [
         name for name in Task.model_fields if name not in _SILENT and getattr(before, name) != getattr(after, name)
     ]
     public = [name.replace("_", " ") for name in names if name in PublicTask.model_fields]
     return (*public, *(["ground truth"] if len(public) < len(names) else []))
+
+
+def _files_difference(before: FamilyPart, after: FamilyPart) -> tuple[str, ...]:
+    """Of tasks that are made of files; what is typed beside them follows from the files."""
+    old, new = before.public, after.public
+    names = PublicTask.model_fields.keys() - _SILENT
+    changed = sorted(name.replace("_", " ") for name in names if getattr(old, name) != getattr(new, name))
+    if (before.public_files, before.withheld) != (after.public_files, after.withheld):
+        changed.append("files")
+    return (*changed, *(["ground truth"] if before.private_files != after.private_files else []))
 
 
 def latest_decision(tasks: Sequence[Task]) -> str | None:

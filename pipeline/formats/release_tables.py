@@ -14,6 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import JsonValue
 
+from pipeline.formats.family_parts import (
+    FamilyPart,
+    FamilyShape,
+    columns_of,
+    private_columns,
+    public_columns,
+    struct_of,
+)
 from pipeline.schema import Record
 from pipeline.task import DesignVariable, PublicTask, Task
 
@@ -21,8 +29,8 @@ if TYPE_CHECKING:
     from datasets import Features
 
 __all__ = [
-    "REDISTRIBUTABLE", "MaskRecipe", "archive_name", "is_shipped", "originals_name", "private_features",
-    "private_record", "private_row", "public_features", "public_row", "task_of",
+    "REDISTRIBUTABLE", "MaskRecipe", "archive_name", "family_private_row", "family_public_row", "is_shipped",
+    "originals_name", "private_features", "private_record", "private_row", "public_features", "public_row", "task_of",
 ]  # fmt: skip
 
 REDISTRIBUTABLE: Final = frozenset(
@@ -58,8 +66,12 @@ def is_shipped(task: PublicTask) -> bool:
 # --- what an agent may see
 
 
-def public_features() -> Features:
-    """Columns of the public table; the same for all families."""
+def public_features(shapes: Sequence[FamilyShape] = ()) -> Features:
+    """Columns of the public tables; the same for all families of a release, so that they can be read as one.
+
+    Args:
+        shapes: of the families with files of their own that are in the release.
+    """
     from datasets import Features, List, Value
 
     text = Value("string")
@@ -88,6 +100,7 @@ def public_features() -> Features:
                           "gpu_type": text, "gpu_memory_mb": Value("int64"), "wall_time_s": Value("int64")},
             "engine": text,
             "record": text,
+            **columns_of(public_columns(shapes)),
         }
     )  # fmt: skip
 
@@ -126,49 +139,68 @@ def public_row(task: PublicTask, *, masked_commit: str | None, paper_license: st
     }
 
 
+def family_public_row(part: FamilyPart, *, paper_license: str | None) -> dict[str, Any]:
+    """The public half of a task that is made of files; it has no masked repository."""
+    row = public_row(part.public, masked_commit=None, paper_license=paper_license)
+    return {**row, "masked_repository": None, **struct_of(part, private=False)}
+
+
 # --- what only graders may see
 
 
-def private_features() -> Features:
-    """Columns of the private table of the `experiment` family."""
-    from datasets import Features, Image, List, Value
+def private_features(shapes: Sequence[FamilyShape] = (), *, experiments: bool = True) -> Features:
+    """Columns of the private tables; the same for all families of a release.
+
+    Args:
+        shapes: of the families with files of their own that are in the release.
+        experiments: are there tasks of the `experiment` family, too?
+    """
+    from datasets import Features, Value
+
+    text = Value("string")
+    own = _experiment_columns() if experiments else {}
+    return Features({"id": text, "canary": text, **own, "record": text, **columns_of(private_columns(shapes))})
+
+
+def _experiment_columns() -> dict[str, Any]:
+    from datasets import Image, List, Value
 
     text = Value("string")
     variables = List({"name": text, "values": List(text)})
-    return Features(
-        {
-            "id": text,
-            "canary": text,
-            "expected_outcome": text,
-            "claims": List(
-                {
-                    "id": text,
-                    "metric": text,
-                    "value": Value("float64"),
-                    "text": text,
-                    "unit": text,
-                    "low": Value("float64"),
-                    "high": Value("float64"),
-                    "conditions": List({"name": text, "value": text}),
-                }
-            ),
-            "constant": variables,
-            "independent": variables,
-            "dependent": variables,
-            "source": List(text),
-            "usage": List({"argv": List(text), "directory": text}),
-            "requirements": List(
-                {"text": text, "spans": List({"path": text, "start": Value("int64"), "end": Value("int64")})}
-            ),
-            "masked": List({"path": text, "action": text, "reason": text}),
-            "masked_edits": text,
-            "truth": text,
-            "evidence": text,
-            "evidence_images": List(Image()),
-            "reviews": List({"reviewer": text, "decision": text, "comment": text, "at": text}),
-            "record": text,
-        }
-    )
+    return {
+        "expected_outcome": text,
+        "claims": List(
+            {
+                "id": text,
+                "metric": text,
+                "value": Value("float64"),
+                "text": text,
+                "unit": text,
+                "low": Value("float64"),
+                "high": Value("float64"),
+                "conditions": List({"name": text, "value": text}),
+            }
+        ),
+        "constant": variables,
+        "independent": variables,
+        "dependent": variables,
+        "source": List(text),
+        "usage": List({"argv": List(text), "directory": text}),
+        "requirements": List(
+            {"text": text, "spans": List({"path": text, "start": Value("int64"), "end": Value("int64")})}
+        ),
+        "masked": List({"path": text, "action": text, "reason": text}),
+        "masked_edits": text,
+        "truth": text,
+        "evidence": text,
+        "evidence_images": List(Image()),
+        "reviews": List({"reviewer": text, "decision": text, "comment": text, "at": text}),
+    }
+
+
+def family_private_row(part: FamilyPart, *, canary: str) -> dict[str, Any]:
+    """The private half of a task that is made of files."""
+    return {"id": part.id, "canary": canary, **struct_of(part, private=True)}
 
 
 def private_record(task: Task) -> dict[str, JsonValue]:

@@ -24,7 +24,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import replace_directory, write_text
 from pipeline.schema import Problem, Record, Severity, StoredRecord
 
-__all__ = ["HEAD", "ImportedTables", "import_tables"]
+__all__ = ["HEAD", "ImportedTables", "import_tables", "task_files"]
 
 HEAD: Final = "prbench.json"
 _PROBLEMS: Final = "problems.json"
@@ -102,19 +102,29 @@ def import_tables(directory: Path, out: Path) -> ImportedTables:
     return head
 
 
-def _copy(task: TableTask, into: Path) -> None:
-    """The files that a task names, and its reference implementation."""
+def task_files(task: TableTask) -> dict[str, Path]:
+    """Path in the task's directory -> file, of everything that the task names, and its reference implementation.
+
+    Links and what is too large to be shared are left out.
+    """
     wanted = {TASK_FILE, task.instruction_file, task.metadata_file, *public_files(task)}
     wanted |= {rule.truth for rule in task.files}
     for name in (task.data_dir, task.code_dir):
         base = task.root / name
         if name not in {"", "."} and base.is_dir() and not base.is_symlink():
             wanted |= {path.relative_to(task.root).as_posix() for path in base.rglob("*") if path.is_file()}
+    found = {}
     for path in sorted(wanted):
         source = task.root / path
         parts = Path(path).parts
         linked = any((task.root / Path(*parts[:end])).is_symlink() for end in range(1, len(parts) + 1))
         if not linked and "__pycache__" not in parts and source.stat().st_size <= _MOST_BYTES:
-            target = into / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            found[path] = source
+    return found
+
+
+def _copy(task: TableTask, into: Path) -> None:
+    for path, source in task_files(task).items():
+        target = into / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
