@@ -71,7 +71,7 @@ def export_published(source: Path, out: Path, *, conference: str | None = None) 
             consequence="Nothing was written",
             next_step="Name a directory that `expbench curate`, `release` or `import` wrote",
         )
-    files = write_published(out, dataset.papers, dataset.tasks)
+    files = write_published(out, dataset.papers, dataset.tasks, dataset.other_lines)
     return PublishedReport(
         directory=out, papers=len(dataset.papers), tasks=len(dataset.tasks),
         files=tuple(path.relative_to(out.resolve()).as_posix() for path in files),

@@ -75,6 +75,8 @@ class Quirk(StrEnum):
     SKIPPED = "skipped"
     BAD_FILE = "bad_file"
     NO_CONFERENCE_ROW = "no_conference_row"
+    ROW_WITHOUT_TASKS = "row_without_tasks"
+    DUPLICATE_ROW = "duplicate_row"
 
 
 class Origin(NamedTuple):

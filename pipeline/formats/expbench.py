@@ -27,6 +27,14 @@ from pydantic import Field, JsonValue
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import write_text
 from pipeline.formats._expbench_record import COMPONENT, Origin, Quirk, record_to_task, task_to_record
+from pipeline.formats._expbench_rows import (
+    ROWS,
+    ConferenceLine,
+    ConferenceRows,
+    read_rows,
+    unused_lines,
+    write_rows,
+)
 from pipeline.paper import Paper
 from pipeline.repository import RepositoryRef
 from pipeline.schema import Problem, Record, Severity, StoredRecord
@@ -40,7 +48,6 @@ __all__ = [
 NULL_COMMIT: Final = "0" * 40
 """Git's id for "no object": the published data does not say which commit it was made from."""
 
-_ROWS: Final = "conference_data.jsonl"
 _SUFFIX: Final = "_complete_final.json"
 _CONFERENCE: Final = re.compile(r"(?P<venue>[a-z]+)(?P<year>(?:19|20)\d\d)", re.IGNORECASE)
 _URL: Final = re.compile(r"https?://[^\s\"'<>]+")
@@ -76,6 +83,8 @@ class PublishedPaper(StoredRecord):
     """Research area where the conference's row names one."""
     row: dict[str, JsonValue] | None = None
     """The conference's row, verbatim."""
+    row_line: int | None = None
+    """Where it stands in the conference's file."""
     rest: dict[str, JsonValue] | None = Field(default_factory=dict)
     """The file's other keys, verbatim; None: the file is a list of records."""
     skipped: tuple[tuple[int, JsonValue], ...] = ()
@@ -89,6 +98,8 @@ class PublishedDataset(Record):
     tasks: tuple[PublishedTask, ...]
     """Sorted by id."""
     problems: tuple[Problem, ...] = ()
+    other_lines: tuple[ConferenceLine, ...] = ()
+    """Of the conferences' files, what is about no paper with tasks."""
 
 
 def quirk_counts(problems: Iterable[Problem]) -> dict[str, int]:
@@ -152,7 +163,10 @@ def read_published(directory: Path, known: Mapping[str, KnownRepository] | None 
             next_step="Name the directory that holds the conferences' folders",
         )
     problems: list[Problem] = []
-    rows = {place: _read_rows(place, directory, problems) for place in sorted({_rows_of(file) for file in files})}
+    rows = {}
+    for place in sorted({_rows_of(file) for file in files}):
+        name = place.relative_to(directory).as_posix() if place.is_relative_to(directory) else place.name
+        rows[place] = read_rows(place, name, lambda text, where: _parse(text, where, problems), problems)
     papers: list[PublishedPaper] = []
     tasks: list[PublishedTask] = []
     for file in files:
@@ -164,14 +178,23 @@ def read_published(directory: Path, known: Mapping[str, KnownRepository] | None 
         papers.append(paper)
         tasks += found
     tasks.sort(key=lambda item: item.task.id)
-    return PublishedDataset(papers=tuple(papers), tasks=tuple(tasks), problems=tuple(problems))
+    others = []
+    for place, lines in rows.items():
+        used = [
+            paper.row_line for paper in papers
+            if paper.row_line is not None and _rows_of(directory / paper.file) == place
+        ]  # fmt: skip
+        others += unused_lines(lines, used, problems)
+    return PublishedDataset(
+        papers=tuple(papers), tasks=tuple(tasks), problems=tuple(problems), other_lines=tuple(others)
+    )  # fmt: skip
 
 
 # --- files
 
 
 def _rows_of(file: Path) -> Path:
-    return file.parent.parent / _ROWS
+    return file.parent.parent / ROWS
 
 
 def _problem(quirk: Quirk, where: str, message: str, severity: Severity = Severity.WARNING) -> Problem:
@@ -183,7 +206,7 @@ def _read_json(file: Path, name: str, problems: list[Problem]) -> Any:
     try:
         if file.stat().st_size > _MAX_BYTES:
             raise ValueError(f"larger than {_MAX_BYTES} bytes")
-        return _parse(file.read_text(encoding="utf-8"), name, problems)
+        return _parse(file.read_text(encoding="utf-8-sig"), name, problems)
     except (OSError, ValueError, RecursionError) as error:
         message = f"it cannot be read ({str(error).splitlines()[0]}): none of its tasks was imported"
         problems.append(_problem(Quirk.BAD_FILE, name, message, Severity.ERROR))
@@ -213,28 +236,6 @@ def _parse(text: str, name: str, problems: list[Problem]) -> Any:
     return value
 
 
-def _read_rows(place: Path, directory: Path, problems: list[Problem]) -> dict[str, dict[str, JsonValue]]:
-    """A conference's rows by paper id."""
-    if not place.is_file():
-        return {}
-    name = place.relative_to(directory).as_posix() if place.is_relative_to(directory) else place.name
-    rows: dict[str, dict[str, JsonValue]] = {}
-    for number, line in enumerate(place.read_bytes().decode("utf-8", "replace").splitlines(), start=1):
-        if not line.strip():
-            continue
-        where = f"{name} line {number}"
-        try:
-            row = _parse(line, where, problems)
-        except (ValueError, RecursionError) as error:
-            problems.append(_problem(Quirk.BAD_FILE, where, f"not JSON ({error}): the row was not read"))
-            continue
-        if isinstance(row, dict) and "id" in row:
-            rows[str(row["id"])] = row
-        else:
-            problems.append(_problem(Quirk.BAD_FILE, where, "no row of a paper: it was not read"))
-    return rows
-
-
 # --- papers
 
 
@@ -242,17 +243,15 @@ def _read_paper(
     content: Any,
     file: Path,
     name: str,
-    rows: Mapping[str, dict[str, JsonValue]],
+    rows: ConferenceRows,
     known: Mapping[str, KnownRepository],
     problems: list[Problem],
 ) -> tuple[PublishedPaper, list[PublishedTask]]:
     number = file.name.removesuffix(_SUFFIX)
     conference = file.parent.parent.name
-    row = rows.get(number)
+    line, row = rows.by_id.get(number, (None, None))
     if row is None:
-        problems.append(
-            _problem(Quirk.NO_CONFERENCE_ROW, name, f"no row of {_ROWS} is about it: title and URL unknown")
-        )
+        problems.append(_problem(Quirk.NO_CONFERENCE_ROW, name, f"no row of {ROWS} is about it: title and URL unknown"))
     paper = _paper(number, conference, row)
     questions, rest = _questions(content, name, problems)
     url = known[number].url if number in known else _repository_url(row)
@@ -274,7 +273,9 @@ def _read_paper(
         else:
             tasks.append(PublishedTask(task=task, index=index, original=record))
     category = _category(row)
-    published = PublishedPaper(paper=paper, file=name, category=category, row=row, rest=rest, skipped=tuple(skipped))
+    published = PublishedPaper(
+        paper=paper, file=name, category=category, row=row, row_line=line, rest=rest, skipped=tuple(skipped)
+    )  # fmt: skip
     return published, tasks
 
 
@@ -327,7 +328,10 @@ def _category(row: Mapping[str, JsonValue] | None) -> str:
 
 
 def write_published(
-    directory: Path, papers: Sequence[PublishedPaper], tasks: Sequence[PublishedTask]
+    directory: Path,
+    papers: Sequence[PublishedPaper],
+    tasks: Sequence[PublishedTask],
+    other_lines: Sequence[ConferenceLine] = (),
 ) -> tuple[Path, ...]:
     """Write papers and tasks in the published layout; returns the files.
 
@@ -335,12 +339,16 @@ def write_published(
         directory: where; existing files of the same names are replaced.
         papers: as read, or made for new tasks.
         tasks: those of the papers; what was changed since it was read is written in the canonical form.
+        other_lines: of the conferences' files, beside the rows of these papers.
 
     Raises:
         ExpbenchError: `RECORD_INVALID`, a paper's file name leads out of `directory`.
     """
     written: list[Path] = []
-    rows: dict[Path, list[dict[str, JsonValue]]] = {}
+    rows: dict[Path, list[tuple[int | None, JsonValue]]] = {}
+    others: dict[Path, list[ConferenceLine]] = {}
+    for line in other_lines:
+        others.setdefault(_inside(directory, line.file), []).append(line)
     for paper in papers:
         path = _inside(directory, paper.file)
         records = [
@@ -355,9 +363,9 @@ def write_published(
         write_text(path, json.dumps(content, indent=4, ensure_ascii=False) + "\n")
         written.append(path)
         if paper.row is not None:
-            rows.setdefault(_rows_of(path), []).append(paper.row)
-    for place, lines in sorted(rows.items()):
-        write_text(place, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+            rows.setdefault(_rows_of(path), []).append((paper.row_line, paper.row))
+    for place in sorted(rows.keys() | others.keys()):
+        write_text(place, write_rows(rows.get(place, ()), others.get(place, ())))
         written.append(place)
     return tuple(written)
 

@@ -18,6 +18,7 @@ from pydantic import JsonValue, ValidationError
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import replace_directory
+from pipeline.formats._expbench_rows import ConferenceLine
 from pipeline.formats.expbench import PublishedDataset, PublishedPaper, PublishedTask, quirk_counts
 from pipeline.schema import Problem, StoredRecord
 from pipeline.store import Workspace
@@ -37,6 +38,7 @@ class Imported(StoredRecord):
     papers: tuple[PublishedPaper, ...]
     tasks: tuple[str, ...]
     quirks: dict[str, int]
+    other_lines: tuple[ConferenceLine, ...] = ()
 
 
 class _Problems(StoredRecord):
@@ -75,6 +77,7 @@ def write_imported(dataset: PublishedDataset, out: Path) -> Imported:
         papers=dataset.papers,
         tasks=tuple(item.task.id for item in dataset.tasks),
         quirks=quirk_counts(dataset.problems),
+        other_lines=dataset.other_lines,
     )
     with replace_directory(out) as fresh:
         workspace = Workspace(fresh)
@@ -110,4 +113,6 @@ def read_imported(directory: Path) -> PublishedDataset:
             consequence="Nothing was loaded",
             next_step="Import the published data again",
         ) from error
-    return PublishedDataset(papers=head.papers, tasks=tuple(tasks), problems=problems)
+    return PublishedDataset(
+        papers=head.papers, tasks=tuple(tasks), problems=problems, other_lines=head.other_lines
+    )  # fmt: skip

@@ -1,7 +1,13 @@
-"""The accepted papers of a venue, from OpenReview (API 2: `/notes?content.venueid=ICLR.cc/2024/Conference`)."""
+"""The accepted papers of a venue, from OpenReview (API 2: `/notes?content.venueid=ICLR.cc/2024/Conference`).
+
+Since 2026 its interface refuses callers who are not logged in with 403 and `ChallengeRequiredError` where it takes them
+for a program: a token in `OPENREVIEW_TOKEN` (what its own client gets from `/login`) is sent along. Without one, a
+venue's list can be exported by hand and read with `--input`.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,7 +31,12 @@ _SITE: Final = "https://openreview.net"
 
 def openreview_service() -> Service:
     """OpenReview's second API; it names no limit for reading, one request a second is polite."""
-    return Service("openreview", address("openreview", "https://api2.openreview.net"), 1.0)
+    token = os.environ.get("OPENREVIEW_TOKEN", "").removeprefix("Bearer ")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return Service(
+        "openreview", address("openreview", "https://api2.openreview.net"), 1.0, headers=headers,
+        variable="OPENREVIEW_TOKEN",
+    )  # fmt: skip
 
 
 def list_venue(venue_id: str, client: WebClient, reporter: Reporter) -> list[Candidate]:

@@ -3,6 +3,12 @@
 Each look-up adds what it knows to a candidate. A paper is found by DOI or arXiv id where the candidate has one, else by
 its title, which must then be the same letter by letter: a citation count of another paper is worse than none.
 
+What the documentation of November 2026 says, and is heeded: OpenAlex wants a key (free; without one about 100 list
+requests a day, while a work by DOI costs nothing, so that preprints are asked for by arXiv's DOI first), refuses those
+who ask too fast with 403, and those whose day is used up with 429. GitHub answers 403 or 429 to both of its limits, the
+secondary one without any header; 409 for a repository without commits; 451 for one that was taken down. Semantic
+Scholar answers 404 to a title that it does not match, and an empty address where it may not share a PDF.
+
 Addresses can be set by `EXPBENCH_SOURCES_<SERVICE>_URL`; keys are taken from `OPENALEX_API_KEY`, `S2_API_KEY` and
 `GITHUB_TOKEN` and raise the services' limits. Forms of the answers: the services' own documentation (OpenAlex works,
 Semantic Scholar Academic Graph v1, GitHub REST 2022-11-28).
@@ -68,10 +74,10 @@ class OpenAlex:
 
     def __init__(self) -> None:
         key = os.environ.get("OPENALEX_API_KEY")
-        # 10 requests a second are allowed; half of it leaves room for others behind the same address
+        # 100 requests a second are allowed; far fewer leave room for others behind the same address
         self.service = Service(
             "openalex", address("openalex", "https://api.openalex.org"), 0.2,
-            parameters={"api_key": key} if key else {},
+            parameters={"api_key": key} if key else {}, variable="OPENALEX_API_KEY",
         )  # fmt: skip
 
     def needed(self, candidate: Candidate) -> bool:
@@ -80,11 +86,12 @@ class OpenAlex:
 
     def requests(self, candidate: Candidate) -> tuple[tuple[str, dict[str, str]], ...]:
         """See `Lookup.requests`."""
-        found: list[tuple[str, dict[str, str]]] = []
-        if candidate.doi:
-            found.append((f"/works/doi:{quote(candidate.doi, safe='/')}", {"select": self._SELECT}))
+        preprint = f"10.48550/arxiv.{candidate.arxiv}" if candidate.arxiv else None
+        dois = dict.fromkeys(doi for doi in (candidate.doi, preprint) if doi)
+        found = [(f"/works/doi:{quote(doi, safe='/')}", {"select": self._SELECT}) for doi in dois]
         words = " ".join(re.findall(r"\w+", candidate.title))
-        found.append(("/works", {"filter": f"title.search:{words}", "per-page": "10", "select": self._SELECT}))
+        if words:
+            found.append(("/works", {"filter": f"title.search:{words}", "per_page": "10", "select": self._SELECT}))
         return tuple(found)
 
     def look_up(self, candidate: Candidate, client: WebClient) -> Candidate:
@@ -122,7 +129,7 @@ class SemanticScholar:
         # without a key 100 requests in 5 minutes, shared by all such users; with one, one a second
         self.service = Service(
             "semantic-scholar", address("semantic-scholar", "https://api.semanticscholar.org/graph/v1"),
-            1.0 if key else 3.0, headers={"x-api-key": key} if key else {},
+            1.0 if key else 3.0, headers={"x-api-key": key} if key else {}, variable="S2_API_KEY",
         )  # fmt: skip
 
     def needed(self, candidate: Candidate) -> bool:
@@ -156,7 +163,7 @@ class SemanticScholar:
             year=_number(paper.get("year")),
             arxiv=ids.get("ArXiv") if isinstance(ids, dict) else None,
             doi=ids.get("DOI") if isinstance(ids, dict) else None,
-            pdf_url=pdf.get("url") if isinstance(pdf, dict) else None,
+            pdf_url=(pdf.get("url") or None) if isinstance(pdf, dict) else None,
         )
         return known.updated(self.service.name, citations=_number(paper.get("citationCount")))
 
@@ -170,7 +177,7 @@ class GitHub:
         # 60 requests an hour without a token: the pause cannot help, the reset that the answer names does
         self.service = Service(
             "github", address("github", "https://api.github.com"), 0.1,
-            headers=headers | ({"Authorization": f"Bearer {token}"} if token else {}),
+            headers=headers | ({"Authorization": f"Bearer {token}"} if token else {}), variable="GITHUB_TOKEN",
         )  # fmt: skip
 
     def needed(self, candidate: Candidate) -> bool:
@@ -208,7 +215,8 @@ class GitHub:
 
     def _commit(self, path: str, branch: str, client: WebClient) -> str | None:
         """The commit that the list is pinned to: the newest when it was looked up."""
-        head = client.get_json(self.service, f"{path}/commits/{quote(branch, safe='')}")
+        empty = self.service._replace(absent=self.service.absent | {409})
+        head = client.get_json(empty, f"{path}/commits/{quote(branch, safe='')}")
         sha = head.get("sha") if isinstance(head, dict) else None
         return sha if isinstance(sha, str) and re.fullmatch(r"[0-9a-f]{40,64}", sha) else None
 

@@ -2,7 +2,7 @@
 
 An answer is kept under the digest of its address and parameters, never of its headers: keys and tokens are neither
 stored nor printed. What was looked up is not asked again until it is too old, which is also how an interrupted run goes
-on. "There is no such thing" (404) is an answer and is kept too.
+on. "There is no such thing" (404, 410 and 451: gone, or taken down by law) is an answer and is kept too.
 
 Non-goal: pretending. Without network, or offline by choice, a look-up that is not in the cache fails, and what it would
 have said stays unknown.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,7 @@ from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import write_text
 from pipeline.schema import StoredRecord
+from pipeline.text import shorten
 from pipeline.version import version
 
 if TYPE_CHECKING:
@@ -39,6 +41,11 @@ _TIMEOUT_S: Final = 30.0
 _MOST_BYTES: Final = 64 << 20
 """A page of 1,000 OpenReview notes has about 8 MB, a paper up to 50 MB."""
 _AGAIN: Final = frozenset({429, 500, 502, 503, 504})
+_ABSENT: Final = frozenset({404, 410, 451})
+_MOST_OF_REFUSAL: Final = 1 << 16
+_UNNAMED_WAIT_S: Final = 60.0
+"""Pause after a refusal that says "rate limit" and not how long: GitHub's documentation asks for at least a minute."""
+_LIMITED: Final = re.compile(r"rate.?limit|too many requests", re.IGNORECASE)
 
 
 class Service(NamedTuple):
@@ -53,6 +60,10 @@ class Service(NamedTuple):
     """May hold a key."""
     parameters: Mapping[str, str] = {}
     """Sent with every request, and may hold a key: not part of what an answer is kept under."""
+    variable: str = ""
+    """Environment variable that takes a key, for those who are refused without one."""
+    absent: frozenset[int] = _ABSENT
+    """Statuses that say that there is no such thing."""
 
 
 class _Answer(StoredRecord):
@@ -115,7 +126,7 @@ class WebClient:
         return self._kept(service, path, dict(parameters or {})) is not None
 
     def get_json(self, service: Service, path: str, parameters: Mapping[str, str] | None = None) -> JsonValue:
-        """The JSON that a service answers; None when it has no such thing (404).
+        """The JSON that a service answers; None when it has no such thing (`Service.absent`).
 
         Args:
             service: whom to ask.
@@ -132,7 +143,7 @@ class WebClient:
             return kept.body
         status, data = self._request(service, service.url + path, wanted)
         body: JsonValue = None
-        if status != 404:
+        if status not in service.absent:
             try:
                 body = json.loads(data)
             except ValueError as error:
@@ -147,13 +158,13 @@ class WebClient:
         return body
 
     def get_file(self, service: Service, url: str) -> bytes | None:
-        """The bytes at an address; None when there is nothing (404). Not kept: its caller stores it.
+        """The bytes at an address; None when there is nothing. Not kept: its caller stores it.
 
         Raises:
             ExpbenchError: as `get_json`.
         """
         status, data = self._request(service, url, {})
-        return data if status != 404 else None
+        return data if status not in service.absent else None
 
     # --- cache
 
@@ -176,7 +187,7 @@ class WebClient:
     # --- network
 
     def _request(self, service: Service, url: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
-        """(status, body) of 200 and 404; anything else is an error, after retries where the table has them.
+        """(status, body) of 200 and of what is absent; anything else is an error, after its retries.
 
         Raises:
             ExpbenchError: see `get_json`.
@@ -188,7 +199,7 @@ class WebClient:
         for attempt in range(_ATTEMPTS):
             self._wait_for_turn(service)
             status, data, pause, why = self._once(service, url, parameters)
-            if status in {200, 404}:
+            if status == 200 or status in service.absent:
                 return status, data
             if status not in _AGAIN and status != 0 and pause is None:
                 break
@@ -196,7 +207,7 @@ class WebClient:
             if attempt == _ATTEMPTS - 1 or wait > _LONGEST_WAIT_S:
                 break
             self._sleep(wait)
-        kind, step = _kind(status, limited=pause is not None)
+        kind, step = _kind(status, service, limited=pause is not None)
         raise _failed(kind, service, where, why, step)
 
     def _once(self, service: Service, url: str, parameters: Mapping[str, str]) -> tuple[int, bytes, float | None, str]:
@@ -216,8 +227,10 @@ class WebClient:
                     data += piece
                     if len(data) > _MOST_BYTES:
                         return 413, b"", None, f"the answer is larger than {_MOST_BYTES >> 20} MB"
-                pause = _pause(answer.headers, answer.status_code, self._now())
-                return answer.status_code, bytes(data), pause, f"it answered {answer.status_code}"
+                said = "" if answer.status_code == 200 else _said(bytes(data))
+                pause = _pause(answer.headers, answer.status_code, said, self._now())
+                why = f"it answered {answer.status_code}" + (f" ({said})" if said else "")
+                return answer.status_code, bytes(data), pause, why
         except (httpx2.TimeoutException, TimeoutError):
             return 0, b"", None, f"no answer within {_TIMEOUT_S:.0f} s"
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError) as error:
@@ -230,8 +243,22 @@ class WebClient:
         self._last[service.name] = self._clock()
 
 
-def _pause(headers: Mapping[str, str], status: int, now: datetime) -> float | None:
-    """Seconds that the service asks to wait: `Retry-After`, or GitHub's and others' reset of an exhausted limit."""
+def _said(body: bytes) -> str:
+    """The message of a refusal, shortened: `message` (GitHub, OpenAlex, OpenReview) or `error` (Semantic Scholar)."""
+    try:
+        value = json.loads(body[:_MOST_OF_REFUSAL])
+    except ValueError:
+        return ""
+    texts = [value.get(name) for name in ("name", "message", "error")] if isinstance(value, dict) else []
+    return shorten(": ".join(" ".join(text.split()) for text in texts if isinstance(text, str)), 200)
+
+
+def _pause(headers: Mapping[str, str], status: int, said: str, now: datetime) -> float | None:
+    """Seconds that the service asks to wait.
+
+    `Retry-After`, or the reset of an exhausted limit (GitHub and others); a minute where only the message speaks of a
+    limit: GitHub's secondary limit, and OpenAlex's 403 to those who ask too fast.
+    """
     if status not in {403, 429, 503}:
         return None
     after = headers.get("retry-after")
@@ -245,14 +272,15 @@ def _pause(headers: Mapping[str, str], status: int, now: datetime) -> float | No
     reset = headers.get("x-ratelimit-reset", "")
     if headers.get("x-ratelimit-remaining") == "0" and reset.isdigit():
         return max(0.0, float(reset) - now.timestamp())
-    return None
+    return _UNNAMED_WAIT_S if status == 403 and _LIMITED.search(said) else None
 
 
-def _kind(status: int, *, limited: bool) -> tuple[FailureKind, str]:
+def _kind(status: int, service: Service, *, limited: bool) -> tuple[FailureKind, str]:
+    key = f" in {service.variable}" if service.variable else ""
     if status == 429 or (status == 403 and limited):
-        return FailureKind.RATE_LIMIT, "Wait, or give a key: its limits are higher"
+        return FailureKind.RATE_LIMIT, f"Wait, or give a key{key}: its limits are higher"
     if status in {401, 403}:
-        return FailureKind.AUTHENTICATION, "Check the key or token of this service"
+        return FailureKind.AUTHENTICATION, f"Give a valid key or token{key}, or work from exports with --offline"
     if status == 0:
         return FailureKind.NETWORK, "Check the network, or work from exports with --offline"
     if status >= 500:

@@ -243,11 +243,30 @@ def test_written_and_read_again_is_the_same(tmp_path: Path) -> None:
     other = write(tmp_path / "in", [RECORD], paper="8")
     (tmp_path / "in" / "iclr2024" / "conference_data.jsonl").write_text('{"id": "7", "title": "T", "x": [1]}\n')
     dataset = read_published(tmp_path / "in")
-    write_published(tmp_path / "out", dataset.papers, dataset.tasks)
+    write_published(tmp_path / "out", dataset.papers, dataset.tasks, dataset.other_lines)
     for path in (source, other):
         assert json.loads((tmp_path / "out" / path.relative_to(tmp_path / "in")).read_text()) == json.loads(
             path.read_text()
         )
+    assert read_published(tmp_path / "out") == dataset
+    write_imported(dataset, tmp_path / "imported")
+    assert read_imported(tmp_path / "imported") == dataset
+
+
+def test_every_line_of_a_conference_comes_back_where_it_stood(tmp_path: Path) -> None:
+    write(tmp_path / "in", [RECORD])
+    lines = ['{"id": "5", "title": "No tasks"}', '{"id": "7", "title": "Replaced"}', "not json", "[1]",
+             '{"title": "no id"}', '{"id": "7", "title": "T\u2028 and \x85"}', '{"id": 8}']  # fmt: skip
+    rows = tmp_path / "in" / "iclr2024" / "conference_data.jsonl"
+    rows.write_text("\r\n".join(lines), encoding="utf-8-sig", newline="")
+    dataset = read_published(tmp_path / "in")
+    assert dataset.papers[0].paper.title.startswith("T")
+    assert [line.number for line in dataset.other_lines] == [1, 2, 3, 4, 5, 7]
+    counts = quirk_counts(dataset.problems)
+    assert (counts["row_without_tasks"], counts["duplicate_row"], counts["bad_file"]) == (2, 1, 3)
+    write_published(tmp_path / "out", dataset.papers, dataset.tasks, dataset.other_lines)
+    again = tmp_path / "out" / "iclr2024" / "conference_data.jsonl"
+    assert again.read_text(encoding="utf-8").split("\n") == [*lines, ""]
     assert read_published(tmp_path / "out") == dataset
     write_imported(dataset, tmp_path / "imported")
     assert read_imported(tmp_path / "imported") == dataset

@@ -101,8 +101,10 @@ class Services:
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, list[str]], dict[str, str]]] = []
         """(path, parameters, headers in lower case)."""
-        self.refusals: list[tuple[int, dict[str, str]]] = []
-        """(status, headers) of the next answers."""
+        self.refusals: list[tuple[int, dict[str, str]] | tuple[int, dict[str, str], dict[str, Any]]] = []
+        """(status, headers, body) of the next answers."""
+        self.statuses: dict[str, tuple[int, dict[str, Any]]] = {}
+        """(status, body) of what is always answered to a path."""
         self.answers: dict[str, Any] = copy.deepcopy(
             {
                 "/openalex/works": OPENALEX_LIST,
@@ -143,8 +145,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.services.requests.append((unquote(parts.path), parse_qs(parts.query), headers))
         extra: dict[str, str] = {}
         if self.services.refusals:
-            status, extra = self.services.refusals.pop(0)
-            body = b'{"message": "refused"}'
+            status, extra, *said = self.services.refusals.pop(0)
+            body = json.dumps(said[0] if said else {"message": "refused"}).encode()
+        elif unquote(parts.path) in self.services.statuses:
+            status, value = self.services.statuses[unquote(parts.path)]
+            body = json.dumps(value).encode()
         else:
             found = self.services.answers.get(unquote(parts.path))
             status = 404 if found is None else 200

@@ -33,7 +33,7 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
     with api_server() as found:
         for name, value in found.environment().items():
             monkeypatch.setenv(name, value)
-        for name in ("OPENALEX_API_KEY", "S2_API_KEY", "GITHUB_TOKEN"):
+        for name in ("OPENALEX_API_KEY", "S2_API_KEY", "GITHUB_TOKEN", "OPENREVIEW_TOKEN"):
             monkeypatch.delenv(name, raising=False)
         yield found
 

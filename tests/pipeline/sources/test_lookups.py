@@ -11,6 +11,7 @@ from pipeline.sources.openreview import list_venue
 from pipeline.sources.services import GitHub, OpenAlex, SemanticScholar
 from pipeline.sources.web import WebClient
 from tests.pipeline.sources.api_server import GITHUB_COMMIT, OPENREVIEW_NOTES, Services
+from tests.pipeline.sources.conftest import Clock
 
 PAPER = Candidate(id="p", title="Fast weights for slow learners", repository="https://github.com/lab/fast-weights")
 
@@ -102,3 +103,64 @@ def test_a_venue_that_there_is_not_is_said(services: Services, client: WebClient
     with pytest.raises(ExpbenchError, match="no paper with this venue id") as caught:
         list_venue("ICLR.cc/1824/Conference", client, SilentReporter())
     assert caught.value.kind is FailureKind.USAGE
+
+
+def test_a_preprint_is_asked_for_by_its_doi_which_costs_nothing(services: Services, client: WebClient) -> None:
+    found = OpenAlex().look_up(PAPER.evolve(arxiv="2402.00001"), client)
+    assert found.citations == 61
+    assert services.paths() == ["/openalex/works/doi:10.48550/arxiv.2402.00001"]
+
+
+def test_a_title_without_a_word_is_not_searched_for(services: Services, client: WebClient) -> None:
+    assert OpenAlex().look_up(PAPER.evolve(title="∀∃"), client).citations is None
+    assert services.requests == []
+
+
+@pytest.mark.parametrize("status", [404, 410, 451])
+def test_a_repository_that_was_removed_or_taken_down_is_none(
+    services: Services, client: WebClient, status: int
+) -> None:
+    services.refusals = [(status, {})]
+    assert GitHub().look_up(PAPER, client).repository is None
+
+
+def test_a_repository_without_a_commit_is_known_and_not_pinned(services: Services, client: WebClient) -> None:
+    services.statuses["/github/repos/lab/fast-weights/commits/main"] = (409, {"message": "Git Repository is empty."})
+    found = GitHub().look_up(PAPER, client)
+    assert (found.stars, found.commit) == (412, None)
+
+
+def test_an_address_that_may_not_be_shared_is_none(services: Services, client: WebClient) -> None:
+    services.answers["/s2/paper/search/match"]["data"][0]["openAccessPdf"] = {
+        "url": "",
+        "status": None,
+        "license": None,
+    }
+    services.answers["/s2/paper/search/match"]["data"][0]["externalIds"] = None
+    found = SemanticScholar().look_up(PAPER, client)
+    assert (found.citations, found.pdf_url, found.arxiv) == (58, None, None)
+
+
+def test_a_title_that_semantic_scholar_does_not_match_stays_unknown(services: Services, client: WebClient) -> None:
+    services.statuses["/s2/paper/search/match"] = (404, {"error": "Title match not found"})
+    assert SemanticScholar().look_up(PAPER, client).citations is None
+
+
+def test_a_secondary_limit_without_a_header_is_waited_out(services: Services, client: WebClient, clock: Clock) -> None:
+    said = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}
+    services.refusals = [(403, {}, said)]
+    assert GitHub().look_up(PAPER, client).stars == 412
+    assert 60.0 in clock.waits
+
+
+def test_openreview_s_challenge_is_explained(
+    services: Services, client: WebClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"name": "ChallengeRequiredError", "message": "Challenge verification is required", "status": 403}
+    services.refusals = [(403, {}, said)]
+    with pytest.raises(ExpbenchError, match=r"ChallengeRequiredError.*OPENREVIEW_TOKEN") as caught:
+        list_venue("ICLR.cc/2024/Conference", client, SilentReporter())
+    assert caught.value.kind is FailureKind.AUTHENTICATION
+    monkeypatch.setenv("OPENREVIEW_TOKEN", "Bearer t-openreview")
+    assert list_venue("ICLR.cc/2024/Conference", client, SilentReporter())
+    assert services.requests[-1][2]["authorization"] == "Bearer t-openreview"
