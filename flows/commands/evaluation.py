@@ -58,12 +58,12 @@ def evaluate(
         int | None, typer.Option(min=0, help="Tokens, input and output.", rich_help_panel=_LIMITS)
     ] = None,
     max_usd: Annotated[float | None, typer.Option(min=0, help="Money for calls.", rich_help_panel=_LIMITS)] = None,
-    cpus: Annotated[float, typer.Option(min=0.1, rich_help_panel=_LIMITS)] = 2.0,
-    memory_mb: Annotated[int, typer.Option(min=64, rich_help_panel=_LIMITS)] = 4096,
+    cpus: Annotated[float, typer.Option(min=0.1, help="CPUs of an episode.", rich_help_panel=_LIMITS)] = 2.0,
+    memory_mb: Annotated[int, typer.Option(min=64, help="Memory of an episode.", rich_help_panel=_LIMITS)] = 4096,
     disk_mb: Annotated[
         int, typer.Option(min=16, help="Counts as memory of this machine.", rich_help_panel=_LIMITS)
     ] = 4096,
-    gpus: Annotated[int, typer.Option(min=0, rich_help_panel=_LIMITS)] = 0,
+    gpus: Annotated[int, typer.Option(min=0, help="GPUs of an episode.", rich_help_panel=_LIMITS)] = 0,
     gpu_type: Annotated[
         str | None, typer.Option(help="Part of the GPU's name, e.g. A40.", rich_help_panel=_LIMITS)
     ] = None,
