@@ -39,6 +39,7 @@ from pipeline.paper import Document
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
 from pipeline.task import LeakHit, MaskedPath, SourceScript, Task
+from pipeline.tracing.needs import needed_file
 
 __all__ = ["background", "masked_sources", "plan_mask", "references"]
 
@@ -255,8 +256,14 @@ class _Planner:
         inside = any(part.lower() in _RESULT_DIRECTORIES for part in parts[:-1])
         events = PurePosixPath(path).name.startswith("events.out.tfevents")
         data = PurePosixPath(path).suffix.lower() in _RESULT_SUFFIXES or events
-        needed = any(path == need or need.endswith("/" + path) for need in self.task.truth.data_needs)
-        return (inside or events) and data and not needed
+        return (inside or events) and data and not self._needed(path)
+
+    def _needed(self, path: str) -> bool:
+        """Whether the run reads this file; a need may be said from a folder above the repository or below its root."""
+        needs = filter(None, map(needed_file, self.task.truth.data_needs))
+        return any(
+            f"/{need}".endswith(f"/{path}") or ("/" in need and f"/{path}".endswith(f"/{need}")) for need in needs
+        )
 
     def _bare_repositories(self) -> None:
         for path in list(self.entries):
