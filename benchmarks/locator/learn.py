@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.locator.cases import Benchmark, load
 from benchmarks.locator.model import Features, Matrix, fit_logistic, fit_weights, leave_papers_out
 from pipeline.locator.chain import plan_chains
-from pipeline.locator.confidence import SHARES, Support, measure
+from pipeline.locator.confidence import BELONGING_SHARES, SHARES, Support, measure
 from pipeline.locator.query import QueryWords
 from pipeline.locator.ranking import rank
 from pipeline.locator.weights import FIXED, Signal
@@ -61,9 +61,9 @@ def supports(benchmark: Benchmark, tables: dict[str, dict[str, Signal]]) -> list
     return found
 
 
-def matrix(rows: Sequence[Supported]) -> Matrix:
+def matrix(rows: Sequence[Supported], shares: Sequence[str]) -> Matrix:
     """The shares of each row."""
-    return np.array([[getattr(row.support, name) for name in SHARES] for row in rows])
+    return np.array([[getattr(row.support, name) for name in shares] for row in rows])
 
 
 def fit_decision(rows: Sequence[Supported]) -> tuple[Matrix, Matrix]:
@@ -76,11 +76,11 @@ def fit_decision(rows: Sequence[Supported]) -> tuple[Matrix, Matrix]:
     home = [row for row in rows if row.kind != "foreign"]
     count = Counter(row.paper for row in home)
     labels = np.array([float(row.right) for row in home])
-    right, _ = fit_logistic(matrix(home), labels, np.array([1 / count[row.paper] for row in home]))
+    right, _ = fit_logistic(matrix(home, SHARES), labels, np.array([1 / count[row.paper] for row in home]))
     rows = [row for row in rows if row.kind != "unanswered"]  # with them, neither kind is told apart better
     own = np.array([float(row.kind == "own") for row in rows])
     share = np.where(own > 0, 1 / max(own.sum(), 1), 1 / max((1 - own).sum(), 1))
-    belonging, _ = fit_logistic(matrix(rows), own, share)
+    belonging, _ = fit_logistic(matrix(rows, BELONGING_SHARES), own, share)
     return right, belonging
 
 
@@ -98,7 +98,7 @@ def main() -> None:
     tables, _ = leave_papers_out(features)
     right, belonging = fit_decision(supports(benchmark, tables))
     print("COEFFICIENTS", dict(zip([*SHARES, "bias"], np.round(right, 2).tolist(), strict=True)))
-    print("BELONGING", dict(zip([*SHARES, "bias"], np.round(belonging, 2).tolist(), strict=True)))
+    print("BELONGING", dict(zip([*BELONGING_SHARES, "bias"], np.round(belonging, 2).tolist(), strict=True)))
 
 
 if __name__ == "__main__":

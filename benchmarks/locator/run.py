@@ -24,7 +24,7 @@ from benchmarks.locator.model import Features, leave_papers_out, ranked
 from flows.locate_run import cited, located
 from pipeline.files import write_text
 from pipeline.locator.chain import plan_chains
-from pipeline.locator.confidence import NOT_FOUND_BELOW
+from pipeline.locator.confidence import BELONGING_SHARES, NOT_FOUND_BELOW, SHARES
 from pipeline.locator.query import QueryWords
 from pipeline.locator.ranking import rank
 from pipeline.locator.weights import FIXED, SIGNALS, Signal
@@ -81,7 +81,8 @@ def line_figures(benchmark: Benchmark) -> dict[str, dict[str, float]]:
     for case in benchmark.cases:
         every = {(path, line) for path, start, end in case.requirements for line in range(start, end + 1)}
         own = {item for item in every if item[0] in case.sources}
-        lines = lines_of(cited(located(benchmark.indexes[case.paper], case.query))[0])
+        found, _ = cited(located(benchmark.indexes[case.paper], case.query))
+        lines = lines_of(item.requirement for item in found)
         for name, truth in (("own files", own), ("all files", every)):
             if truth:
                 common = len(lines & truth)
@@ -97,9 +98,9 @@ def decisions(rows: Sequence[Supported]) -> list[tuple[Supported, float, float]]
     for paper in sorted({row.paper for row in rows}):
         test = [row for row in rows if row.paper == paper]
         right, belonging = fit_decision([row for row in rows if row.paper != paper])
-        shares = np.concatenate([matrix(test), np.ones((len(test), 1))], axis=1)
-        belongs = 1 / (1 + np.exp(-shares @ belonging))
-        chances = belongs / (1 + np.exp(-shares @ right))
+        ones = np.ones((len(test), 1))
+        belongs = 1 / (1 + np.exp(-np.concatenate([matrix(test, BELONGING_SHARES), ones], axis=1) @ belonging))
+        chances = belongs / (1 + np.exp(-np.concatenate([matrix(test, SHARES), ones], axis=1) @ right))
         found += list(zip(test, chances.tolist(), belongs.tolist(), strict=True))
     return found
 

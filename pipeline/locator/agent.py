@@ -1,10 +1,10 @@
-"""The locator's agent (DESIGN 5.3; EXP-Bench 3.2, stage 2.2): a model checks the ranking with read-only tools.
+"""The locator's agent (DESIGN 5.3; EXP-Bench 3.2, stage 2.2): a model checks the ranking with tools of its own.
 
 It starts from that ranking and must justify what it keeps and drops with quotes that exist. Its answer is checked
 against the repository, sent back a bounded number of times, and otherwise given up: then the deterministic result
 stands, with a problem that says so. How sure the chain is comes from the same calibrated measure as without a model,
-never from the model. Failures of the endpoint or the budget are raised: they say nothing about the task. Non-goal:
-running code.
+never from the model. Failures of the endpoint or the budget are raised: they say nothing about the task. Only with a
+sandbox, which the caller gives, can the agent run commands, within a budget of their own; the other tools read.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from pipeline.llm import (
     user,
 )
 from pipeline.locator.agent_answer import AgentAnswer, complaints_about, usage_of
+from pipeline.locator.agent_runs import AgentSandbox
 from pipeline.locator.agent_tools import SUBMIT, Toolbox, describe_ranking, said
 from pipeline.locator.confidence import confidence, measure
 from pipeline.locator.index import RepositoryIndex
@@ -103,6 +104,7 @@ def run_agent(
     ranking: Location,
     limits: AgentLimits,
     reporter: Reporter,
+    runner: AgentSandbox | None = None,
 ) -> AgentRun:
     """Find the chain of scripts that answers a task, with a model.
 
@@ -115,6 +117,7 @@ def run_agent(
         ranking: the deterministic result for the same task, from `locate`.
         limits: turns, calls, repairs and money.
         reporter: notes of stage `locate`.
+        runner: a sandbox with a budget, for the tool `run`; None: the agent only reads.
 
     Returns:
         The trajectory, and in `location` the model's chain or `not_found` (reasons begin with `model:`), or `ranking`
@@ -125,12 +128,14 @@ def run_agent(
         BudgetError: the budget does not allow the next call.
     """
     files = FileLines(snapshot)
-    toolbox = Toolbox(index, files, ranking, document, limits.result_characters)
+    toolbox = Toolbox(index, files, ranking, document, limits.result_characters, runner)
     conversation = _Conversation(index, query, client, files, toolbox, ranking, limits, reporter)
     with contextlib.ExitStack() as stack:
         if limits.budget != BudgetLimits():
             stack.enter_context(client.scope("stage", "locate agent", limits.budget))
         answer, reason = conversation.hold()
+    if runner is not None and runner.problems:
+        ranking = ranking.evolve(problems=(*ranking.problems, *runner.problems))
     if conversation.left_out:
         ranking = ranking.evolve(problems=(*ranking.problems, _shortened(conversation.left_out)))
     if answer is None:
@@ -175,6 +180,9 @@ class _Conversation:
             *self.prompt.render(
                 notice=TOOL_NOTICE,
                 turns=str(limits.turns),
+                run_tool="`run` executes a command in a sandbox, a few times."
+                if toolbox.runs
+                else "Nothing is executed.",
                 paper_tool="`paper` looks things up in the paper." if toolbox.has_paper else "",
                 task=_task(query),
                 overview=_overview(index),

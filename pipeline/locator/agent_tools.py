@@ -1,4 +1,4 @@
-"""The read-only tools of the locator's agent: list, grep, read, references, README, paper, ranking.
+"""The tools of the locator's agent: list, grep, read, references, README, paper, ranking; and a run in a sandbox.
 
 Everything a tool gives back is text of others and goes to the model delimited (`pipeline.llm.tool_output`). Nothing is
 cut silently: what does not fit is counted in the answer, with how to see it. What was looked at is kept, because
@@ -17,8 +17,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from pipeline.llm import ToolCall, ToolSpec, addressed_to_models
 from pipeline.locator.agent_answer import AgentAnswer
+from pipeline.locator.agent_runs import AgentSandbox, RunCommand
 from pipeline.locator.index import RepositoryIndex
-from pipeline.locator.lexical import Lexicon
+from pipeline.locator.lexical import Lexicon, Vocabulary
 from pipeline.locator.locate import Location
 from pipeline.locator.text import tokens
 from pipeline.paper import Document
@@ -95,14 +96,21 @@ class Toolbox:
         ranking: what the deterministic search found.
         document: the paper; None: there is none to look up.
         characters: the longest result of one call.
+        runner: what executes commands; None: nothing is executed.
     """
 
     def __init__(
-        self, index: RepositoryIndex, files: FileLines, ranking: Location, document: Document | None, characters: int
+        self,
+        index: RepositoryIndex,
+        files: FileLines,
+        ranking: Location,
+        document: Document | None,
+        characters: int,
+        runner: AgentSandbox | None = None,
     ) -> None:
         self._index, self._files, self._ranking, self._characters = index, files, ranking, characters
         self._passages = _passages(document) if document is not None else ()
-        self._lexicon = Lexicon([tokens(text) for _, text in self._passages])
+        self._lexicon = Lexicon.of([text for _, text in self._passages], Vocabulary())
         self.searched: list[str] = []
         """What was looked at, in order, each once."""
         self._flagged: dict[str, Problem] = {}
@@ -118,6 +126,9 @@ class Toolbox:
             "readme": (_Readme, "Read README and documentation by section.", self._readme),
             "ranking": (_Ranking, "More of the deterministic ranking, with its evidence.", self._ranked),
         }
+        self._runner = runner
+        if runner is not None:
+            self._tools["run"] = (RunCommand, runner.description, self._run)
         if self._passages:
             self._tools["paper"] = (_Paper, "Find passages, captions and tables of the paper.", self._paper)
 
@@ -131,6 +142,11 @@ class Toolbox:
     def has_paper(self) -> bool:
         """Can the paper be looked up?"""
         return bool(self._passages)
+
+    @property
+    def runs(self) -> bool:
+        """Can commands be run?"""
+        return self._runner is not None
 
     @property
     def submit(self) -> ToolSpec:
@@ -281,6 +297,14 @@ class Toolbox:
             self.flag(f"paper {self._passages[number][0]}", self._passages[number][1])
         texts = [f"[{self._passages[i][0]}] {self._passages[i][1]}" for i in best[:_PASSAGES]]
         return _page(texts, 1, _PASSAGES, self._characters, "passages")
+
+    def _run(self, wanted: RunCommand) -> str:
+        assert self._runner is not None, "the tool is offered with a runner only"
+        text = self._runner.run(wanted, self._files, self._characters)
+        command = " ".join(wanted.argv)
+        self.flag(f"output of {command[:120]}", text)
+        self._note(f"ran {command} in {wanted.directory}")
+        return text
 
     def _ranked(self, wanted: _Ranking) -> str:
         ranked = self._ranking.ranked

@@ -8,11 +8,11 @@ when they speak of the task nearly as much: rank says "about the same thing", li
 from __future__ import annotations
 
 import posixpath
-import re
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pipeline.locator.ranking import Ranking
+from pipeline.locator.stages import stage_of
 
 __all__ = ["ChainPlan", "Role", "plan_chains"]
 
@@ -32,13 +32,6 @@ _IMPORT_DEPTH = 4
 _FAR_GAP = 1.5
 _NEAR_GAP = 1.3
 _NEAR_RANK = 6
-# Stages of an experiment in the order in which they are run, by words in file names.
-_STAGES = (
-    re.compile(r"download|prepare|preproc|generate_data|gen_data|make_data|build_data|create|tokenize|convert|extract"),
-    re.compile(r"pretrain|train|fit|finetune|learn|run|main|search|optimi[sz]e|quantize|attack"),
-    re.compile(r"test|eval|infer|predict|generate|sample|benchmark|score|verify"),
-    re.compile(r"plot|figure|table|analy|summar|aggregate|report|visuali|compare"),
-)
 
 
 @dataclass(slots=True)
@@ -98,14 +91,14 @@ def _with_neighbours(ranking: Ranking, plan: ChainPlan) -> ChainPlan | None:
             continue
         if posixpath.dirname(path) not in directories or not index.static["runnable"][number]:
             continue
-        if any(_stage(path) == _stage(other) for other in (*plan.members, *joined)):
+        if any(stage_of(path) == stage_of(other) for other in (*plan.members, *joined)):
             continue
         if not index.static["tests"][number]:
             joined[path] = "wrapper" if kind in {"shell", "make"} else "entry"
     runs = [path for path, role in joined.items() if role == "entry"]
     if not joined or len(plan.entries) + len(runs) > _MAX_ENTRIES:
         return None
-    wide = ChainPlan(plan.seed, sorted([*plan.entries, *runs], key=_stage), {**plan.members, **joined})
+    wide = ChainPlan(plan.seed, sorted([*plan.entries, *runs], key=stage_of), {**plan.members, **joined})
     wide.because = {**plan.because, **dict.fromkeys(joined, "beside it, and the task is about it as well")}
     in_turn: dict[str, Role] = dict.fromkeys(wide.entries, "entry")
     wide.members = _ordered({**in_turn, **wide.members})
@@ -118,7 +111,7 @@ def _grow(ranking: Ranking, seed: str) -> ChainPlan | None:
     plan = ChainPlan(seed, [])
     kind = facts.file.kind
     if kind in {"shell", "make"}:
-        targets = _one_per_stage(ranking, _targets(ranking, seed))
+        targets = _one_perstage_of(ranking, _targets(ranking, seed))
         if not targets:
             return None
         plan.entries = targets
@@ -144,7 +137,7 @@ def _grow(ranking: Ranking, seed: str) -> ChainPlan | None:
             plan.members[seed] = "library"
             plan.because[seed] = f"imported by {user}"
     _add_steps(ranking, plan)
-    plan.entries.sort(key=_stage)
+    plan.entries.sort(key=stage_of)
     _add_wrapper_and_configs(ranking, plan)
     for path in plan.entries:
         plan.members.setdefault(path, "entry")
@@ -185,13 +178,13 @@ def _targets(ranking: Ranking, script: str, depth: int = 2) -> list[str]:
     return unique
 
 
-def _one_per_stage(ranking: Ranking, targets: list[str]) -> list[str]:
+def _one_perstage_of(ranking: Ranking, targets: list[str]) -> list[str]:
     """A wrapper that runs several experiments one after the other answers with the one that the task is about."""
     kept: dict[int, str] = {}
     for path in targets:
-        known = kept.get(_stage(path))
+        known = kept.get(stage_of(path))
         if known is None or ranking.score(path) > ranking.score(known):
-            kept[_stage(path)] = path
+            kept[stage_of(path)] = path
     top = max((ranking.score(path) for path in kept.values()), default=0.0)
     return [path for path in targets if path in kept.values() and top - ranking.score(path) <= _WRAPPED_GAP]
 
@@ -237,7 +230,7 @@ def _add_steps(ranking: Ranking, plan: ChainPlan) -> None:
                 continue
             if index.facts[index.position[path]].file.kind not in {"python", "notebook"}:
                 continue
-            if any(_stage(path) == _stage(entry) for entry in plan.entries):
+            if any(stage_of(path) == stage_of(entry) for entry in plan.entries):
                 continue  # two scripts for the same stage are two experiments, not two steps of one
             if top - ranking.score(path) <= _STEP_GAP and not index.static["tests"][index.position[path]]:
                 plan.entries.append(path)
@@ -264,11 +257,3 @@ def _add_wrapper_and_configs(ranking: Ranking, plan: ChainPlan) -> None:
         if best and (top - ranking.score(best) <= _CONFIG_GAP or len(configs) == 1):
             plan.members.setdefault(best, "config")
             plan.because.setdefault(best, f"loaded by {source}")
-
-
-def _stage(path: str) -> int:
-    name = posixpath.splitext(posixpath.basename(path))[0].lower()
-    for number, pattern in enumerate(_STAGES):
-        if pattern.search(name):
-            return number
-    return 1

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.query import QueryWords
-from pipeline.locator.signals import link_signals, query_signals
+from pipeline.locator.signals import query_signals
+from pipeline.locator.spreading import link_signals
 from pipeline.locator.weights import FIXED, SIGNALS, Signal
 
 __all__ = ["Ranking", "rank"]
@@ -73,7 +74,7 @@ def rank(
     for name, signal in table.items():
         if name in values:
             first += signal.first * values[name]
-    values.update(link_signals(index, first, documents=documents))
+    values.update(link_signals(index.edges, first, documents=documents))
     final = np.zeros(index.size)
     for name, signal in table.items():
         final += signal.weight * values[name]

@@ -1,11 +1,11 @@
-"""What a task says about each file (one vector a signal), and what the links between files add to a first score."""
+"""What a task says about each file: one vector a signal. What links add to a first score is in `spreading`."""
 
 from __future__ import annotations
 
 import math
 import posixpath
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,13 @@ from pipeline.locator.lexical import best_by_owner, scaled
 from pipeline.locator.query import QueryWords
 from pipeline.locator.text import GENERIC, compact, labels, stem, tokens
 
-__all__ = ["link_signals", "query_signals"]
+__all__ = ["query_signals"]
 
 Vector = npt.NDArray[np.float64]
 _PLAIN = re.compile(r"[A-Za-z0-9]+")
+_ROUTE = re.compile(r"\w[\w\-]*(?:/[\w\-]+)+")
 _NAMED = 1.25
 """Words of a path, as rare as can be, that make a full match: one common word in a name is little evidence."""
-_NEAR = 0.5
-"""Difference of the first score that makes a file e times less likely to be the one."""
 _RARE = 8.0
 """Weight of two rare words of a name: a name with two that the task does not say is another variant's."""
 
@@ -95,10 +94,15 @@ def _labels(index: RepositoryIndex, words: QueryWords, documents: bool) -> Vecto
 
 
 def _named(index: RepositoryIndex, words: QueryWords) -> Vector:
-    """The task writes the file's name."""
-    return np.asarray(
-        [float(posixpath.basename(facts.path).lower() in words.lower) for facts in index.facts], dtype=np.float64
-    )
+    """The task writes the file's name, or the end of its path without the ending (`vmas/balance`)."""
+    routes = {found.lower() for found in _ROUTE.findall(words.lower)}
+    found = np.zeros(index.size)
+    for number, facts in enumerate(index.facts):
+        path = facts.path.lower()
+        whole = f"/{posixpath.splitext(path)[0]}"
+        if posixpath.basename(path) in words.lower or any(whole.endswith(f"/{route}") for route in routes):
+            found[number] = 1.0
+    return found
 
 
 def _directories(index: RepositoryIndex, words: QueryWords) -> Vector:
@@ -150,116 +154,3 @@ def _said(index: RepositoryIndex, name: str, said: set[str]) -> tuple[float, flo
     weights = {part: index.paths.idf(part) for part in parts}
     own = sum(weight for part, weight in weights.items() if part in said or stem(part) in said)
     return own, sum(weights.values())
-
-
-def link_signals(index: RepositoryIndex, first: Vector, *, documents: bool = True) -> dict[str, Vector]:
-    """What a file gains from the files it is linked with.
-
-    Args:
-        index: the repository.
-        first: a first score of every file; only its positive part, scaled to 1, is passed on.
-        documents: as in `query_signals`.
-    """
-    strength = scaled(np.maximum(first - np.quantile(first, 0.5) if len(first) else first, 0.0))
-    position, links = index.position, index.links
-    signals = {
-        name: np.zeros(index.size)
-        for name in (
-            "run_by",
-            "runs",
-            "imported_by",
-            "config_of",
-            "same_section",
-            "same_name",
-            "sibling",
-            "mentions_configs",
-            "option_of",
-            "with_best",
-        )
-    }
-
-    def spread(edges: dict[str, set[str]], name: str, backward: str | None = None) -> None:
-        for source, targets in edges.items():
-            origin = position.get(source)
-            if origin is None:
-                continue
-            for path in targets:
-                target = position.get(path)
-                if target is None:
-                    continue
-                signals[name][target] = max(signals[name][target], strength[origin])
-                if backward:
-                    signals[backward][origin] = max(signals[backward][origin], strength[target])
-
-    spread(links.runs, "run_by", "runs")
-    spread(links.imports, "imported_by")
-    spread(links.configs, "config_of", "mentions_configs")
-    spread(links.commanded, "config_of", "mentions_configs")
-    spread(_composed(links.configs), "config_of")
-    spread(links.options, "option_of")
-    signals["with_best"] = _with_best(index, first)
-    if documents:
-        for _, named, _ in links.sections:
-            members = [position[path] for path in named if path in position]
-            if 2 <= len(members) <= 12:
-                _share(signals["same_section"], strength, members)
-    _families(index, signals, strength)
-    return signals
-
-
-def _with_best(index: RepositoryIndex, first: Vector) -> Vector:
-    """How near the best file that a file is part of one run with lies to the top of the first score.
-
-    What a run consists of: its wrapper, its entry point, its configuration, what the entry point imports directly.
-    """
-    found = np.zeros(index.size)
-    if not index.size:
-        return found
-    chance = np.exp((first - first.max()) / _NEAR)
-    links, position = index.links, index.position
-    for edges in (links.runs, links.configs, links.commanded, links.imports):
-        for source, targets in edges.items():
-            origin = position.get(source)
-            for path in targets if origin is not None else ():
-                target = position.get(path)
-                if target is not None and origin is not None:
-                    found[target] = max(found[target], chance[origin])
-                    if edges is links.runs:
-                        found[origin] = max(found[origin], chance[target])
-    return found
-
-
-def _composed(configs: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Script -> configurations that its configurations are composed of."""
-    found: dict[str, set[str]] = {}
-    for source, targets in configs.items():
-        inner = {path for target in targets for path in configs.get(target, ())}
-        if inner:
-            found[source] = inner - targets
-    return found
-
-
-def _share(signal: Vector, strength: Vector, members: list[int]) -> None:
-    """Each member gets the best strength among the others."""
-    order = sorted(members, key=lambda number: -strength[number])
-    for number in members:
-        other = order[0] if order[0] != number else order[1]
-        signal[number] = max(signal[number], strength[other])
-
-
-def _families(index: RepositoryIndex, signals: dict[str, Vector], strength: Vector) -> None:
-    names: dict[str, list[int]] = defaultdict(list)
-    directories: dict[str, list[int]] = defaultdict(list)
-    for number, facts in enumerate(index.facts):
-        name = posixpath.splitext(posixpath.basename(facts.path))[0].lower()
-        if name not in GENERIC and name != "__init__":
-            names[name].append(number)
-        if index.static["runnable"][number]:
-            directories[posixpath.dirname(facts.path)].append(number)
-    for members in names.values():
-        kinds = {index.facts[number].file.kind for number in members}
-        if 2 <= len(members) <= 4 and len(kinds) > 1:
-            _share(signals["same_name"], strength, members)
-    for members in directories.values():
-        if 2 <= len(members) <= 12:
-            _share(signals["sibling"], strength, members)

@@ -3,19 +3,24 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import Budget, BudgetError, BudgetLimits, ModelError
 from pipeline.llm.protocol_server import turns
 from pipeline.locator import TaskQuery, build_index, locate
 from pipeline.locator.agent import AgentLimits, run_agent
 from pipeline.locator.agent_answer import AgentAnswer, complaints_about
+from pipeline.locator.agent_runs import AgentSandbox, RunBudget, RunCommand
 from pipeline.paper import Box, Document, Page, Passage, PassageKind
 from pipeline.progress import SilentReporter
+from pipeline.sandbox import BuildSpec
+from pipeline.sandbox.process import ProcessSandbox
 from pipeline.tracing.lines import FileLines
 from tests.llm_fixtures import connect, no_ambient_model, protocol_server  # noqa: F401 - fixtures
 from tests.pipeline.locator.repositories import PROJECT, make
+from tests.pipeline.sandbox.conftest import BARE, shared_cache  # noqa: F401 - a fixture
 
 SPIRALS = TaskQuery(
     question="What classification accuracy does logistic gradient descent reach on the spirals data set?",
@@ -81,13 +86,13 @@ def index(tmp_path):
 def ask(index, protocol_server, connect):  # noqa: F811
     """`ask(*turns, query=..., document=..., limits=...)` -> (run, server)."""
 
-    def asked(*script, query=SPIRALS, document=None, limits=AgentLimits(), index=index, **options):  # noqa: B008
+    def asked(*script, query=SPIRALS, document=None, limits=AgentLimits(), index=index, runner=None, **options):  # noqa: B008
         server = protocol_server(*script)
         client = connect(server, **options)
         ranking = locate(index, query)
         run = run_agent(
             index, query, client=client, snapshot=index.snapshot, document=document, ranking=ranking, limits=limits,
-            reporter=SilentReporter(),
+            reporter=SilentReporter(), runner=runner,
         )  # fmt: skip
         return run, server
 
@@ -357,6 +362,7 @@ def files(tmp_path_factory):
     return FileLines(make(tmp_path_factory.mktemp("quotes"), PROJECT))
 
 
+@settings(deadline=None)  # how long an example takes says nothing on a busy machine
 @given(quote=quotes)
 def test_no_answer_passes_with_a_quote_that_is_not_there(files, quote):
     answer = AgentAnswer.model_validate(changed(TRAIN, ["chain", 0, "evidence"], [README, quote]))
@@ -367,6 +373,7 @@ def test_no_answer_passes_with_a_quote_that_is_not_there(files, quote):
         assert complaints
 
 
+@settings(deadline=None)
 @given(start=st.integers(1, 50), length=st.integers(0, 10))
 def test_every_true_quote_passes(files, start, length):
     lines = str(PROJECT["train.py"]).splitlines()
@@ -376,3 +383,101 @@ def test_every_true_quote_passes(files, start, length):
     quote = {"path": "train.py", "start": start, "end": start + length, "quote": text}
     answer = AgentAnswer.model_validate(changed(TRAIN, ["chain", 0, "evidence"], [quote]))
     assert complaints_about(answer, files, (), 1) == []
+
+
+# --- the tool that runs something ---
+
+
+class Recorded(ProcessSandbox):
+    """A real process sandbox that keeps what it was asked."""
+
+    def __init__(self):
+        super().__init__(BARE)
+        self.specs = []
+
+    def run(self, image, tree, spec, **options):
+        self.specs.append(spec)
+        return super().run(image, tree, spec, **options)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory, shared_cache):  # noqa: F811
+    """A process sandbox with an environment without packages, and that environment."""
+    root = tmp_path_factory.mktemp("sandbox")
+    sandbox = Recorded()
+    image = sandbox.build(
+        BuildSpec(),
+        log=root / "build.log", owner="test", reporter=SilentReporter(),
+    )  # fmt: skip
+    return sandbox, image
+
+
+def runner_in(place, index, work, **budget):
+    sandbox, image = place
+    work.mkdir()
+    return AgentSandbox(
+        sandbox, lambda: image, index.snapshot.root, work, "test", "Python's standard library",
+        RunBudget(**budget),
+    )  # fmt: skip
+
+
+def run_call(*argv, directory="."):
+    return turns.tool_calls(turns.tool_call("run", argv=list(argv), directory=directory))
+
+
+def test_a_command_runs_in_the_sandbox_on_a_copy_and_within_its_budget(ask, index, place, tmp_path):
+    runner = runner_in(place, index, tmp_path / "runs", runs=2, seconds=30)
+    place[0].specs.clear()
+    run, server = ask(
+        run_call("python", "-c", "open('mark','w').write('x'); print('seen', open('train.py').readline().strip())"),
+        run_call("python", "-c", "import sys; sys.exit('no such option')", directory="lib"),
+        run_call("python", "-c", "print(1)"),
+        submit(TRAIN),
+        runner=runner,
+    )
+    assert run.accepted
+    first, second, third = tool_results(server)
+    assert "exit code 0" in first
+    assert "seen" in first
+    assert "Train the spiral classifier" in first
+    assert not (index.snapshot.root / "mark").exists()
+    assert "exit code 1" in second
+    assert "no such option" in second
+    assert "are spent" in third
+    assert [(spec.network, spec.limits.wall_s) for spec in place[0].specs] == [("none", 30.0)] * 2
+    offered = [tool["function"]["name"] for tool in server.requests[0].body["tools"]]
+    assert "run" in offered
+
+
+def test_places_outside_the_repository_are_not_run_in(index, place, tmp_path):
+    runner = runner_in(place, index, tmp_path / "runs")
+    files = FileLines(index.snapshot)
+    for directory in ("../", "/etc", "lib/../..", "nowhere"):
+        told = runner.run(RunCommand(argv=("ls",), directory=directory), files, 1000)
+        assert "is not a directory of the repository" in told
+
+
+def test_a_broken_sandbox_is_said_to_be_broken_and_is_no_failed_command(ask, index, tmp_path):
+    def no_image():
+        raise ExpbenchError(
+            FailureKind.SANDBOX_UNAVAILABLE,
+            "docker",
+            "no engine answers",
+            consequence="Nothing ran",
+            next_step="Start it",
+        )
+
+    (tmp_path / "runs").mkdir()
+    runner = AgentSandbox(ProcessSandbox(BARE), no_image, index.snapshot.root, tmp_path / "runs", "t", "x")
+    run, server = ask(run_call("python", "train.py"), submit(TRAIN), runner=runner)
+    (told,) = tool_results(server)
+    assert "Could not be run here: no engine answers" in told
+    assert "exit code" not in told
+    assert any("could not be run" in problem.message for problem in run.location.problems)
+
+
+def test_without_a_sandbox_no_run_is_offered(ask):
+    _, server = ask(run_call("python", "train.py"), submit(TRAIN))
+    offered = [tool["function"]["name"] for tool in server.requests[0].body["tools"]]
+    assert "run" not in offered
+    assert "There is no tool 'run'" in tool_results(server)[0]

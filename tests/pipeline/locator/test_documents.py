@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.locator.documents import read_document
@@ -48,6 +48,7 @@ def test_table_rows_are_units_of_their_own():
     assert "| Table 2 | `bash b.sh` |" in run.units
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="#`~=-| \n\tabc.py$", max_size=300))
 def test_any_page_can_be_read(text):
     for section in read_document("x.md", text):

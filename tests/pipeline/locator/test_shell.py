@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.locator.launch import is_placeholder, normalise
@@ -40,6 +40,7 @@ def test_a_loop_without_end_gives_a_bounded_list():
     assert len(parse_shell("for i in {1..100000}; do python x.py $i; done")) <= 256
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_can_be_read(text):
     for item in parse_shell(text):
@@ -47,6 +48,7 @@ def test_any_text_can_be_read(text):
         assert item.argv
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(["for", "in", "do", "done", "x", ";", "\n", "&&", "|", "'", '"', "$(", ")", "\\", "{", "}"]),
