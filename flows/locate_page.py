@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from flows.locate_run import LocateResult
+from flows.locate_commands import command_groups
+from flows.locate_run import LocateResult, problems_of
 from pipeline.locator import TaskQuery
 
 __all__ = ["locate_page"]
@@ -22,10 +23,15 @@ def locate_page(result: LocateResult, query: TaskQuery, *, shown: int) -> str:
         loader=PackageLoader("flows"), autoescape=select_autoescape(default=True), undefined=StrictUndefined
     )
     chain = result.location.chain
+    settings = result.trace.hyperparameters if result.trace is not None else ()
     return environment.get_template("locate.html.j2").render(
         result=result,
         query=query,
         chain=chain,
+        commands=command_groups(chain.usage) if chain else (),
+        chosen=[item for item in settings if item.source != "default"],
+        defaults=[item for item in settings if item.source == "default"],
+        problems=problems_of(result),
         members={source.path: source.role for source in chain.sources} if chain else {},
         ranked=result.location.ranked[:shown],
         best=max((source.score for source in result.location.ranked), default=1.0),

@@ -5,16 +5,20 @@ the chain, its commands, how sure it is, `not_found`, and the requirements with 
 repository, so that each is read once.
 
 Requirements are wider here than in a curated task: where to look matters, not how many steps a judge has to score. The
-steps of the run come first, then what the chain's files, and those that rank nearly as high, define beside them.
+steps of the run come first, then what the chain's files, and those that rank nearly as high, define beside them. What
+lies further off is listed apart.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Collection, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from pydantic import Field
 
 from flows.locate_inputs import Case
 from pipeline.errors import ExpbenchError, FailureKind
@@ -22,22 +26,20 @@ from pipeline.files import write_text
 from pipeline.locator import Chain, Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.locator.directory import directory_snapshot
 from pipeline.progress import Reporter
+from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Record, Severity
 from pipeline.task import Requirement
 from pipeline.tracing import Trace, trace
-from pipeline.tracing.coverage import definitions_of, lines_of
+from pipeline.tracing.citing import NEAR, CitedFile, priced
+from pipeline.tracing.coverage import NOTEBOOK_LIMIT, lines_of
+from pipeline.tracing.source import cells_by_line
 
-__all__ = ["LocateResult", "cited", "explained", "located", "prediction", "run_cases"]
+__all__ = ["Cited", "LocateResult", "cited", "explained", "located", "prediction", "problems_of", "run_cases"]
 
 _SHOWN_PROBLEMS: Final = 50
 """Problems of a prediction; a repository of Python 2 has one for every file."""
-
-# Recall and precision of the lines that 103 published tasks cite in their own files, macro over papers, by this gap:
-# chain alone .50/.24, 0.6: .57/.24, 1: .60/.22, 1.5: .68/.20, 2: .74/.18, 3: .78/.16; given the true files .95/.54.
-# A logistic choice by gap, rank, role, size and confidence, learnt out of fold, is no better: .72/.20, .63/.22.
-_NEAR_GAP: Final = 1.5
-"""A file whose score lies this near to the best one's may as well be the answer: its definitions are listed, too."""
-_NEAR_RANK: Final = 6
+_ELSEWHERE: Final = 0.05
+"""Share of the lines of steps outside the files of the answer that published requirements cite."""
 
 
 class LocateResult(Record):
@@ -51,10 +53,12 @@ class LocateResult(Record):
     location: Location
     trace: Trace | None
     """None: no chain."""
-    cited: tuple[str, ...] = ()
+    cited: tuple[CitedFile, ...] = ()
     """The chain's files and those that rank nearly as high: where requirements lie."""
-    definitions: tuple[Requirement, ...] = ()
-    """What these files define beyond the lines of the steps."""
+    further: tuple[CitedFile, ...] = ()
+    """Files that may belong to the answer, but less likely: where to look when nothing may be missed."""
+    cells: dict[str, dict[int, int]] = Field(default_factory=dict)
+    """Notebook -> line of the file -> number of its cell, for the notebooks where requirements lie."""
     left_out: tuple[Problem, ...] = ()
     """What of the repository was not read at all: links, devices, missing submodules."""
     engine: str = "keyless"
@@ -74,48 +78,72 @@ def located(
     found = location if location is not None else locate(index, query)
     snapshot = index.snapshot
     traced: Trace | None = None
-    files: tuple[str, ...] = ()
-    definitions: tuple[Requirement, ...] = ()
+    files: tuple[CitedFile, ...] = ()
     if found.chain is not None:
         traced = trace(snapshot, found.chain.sources, found.chain.usage, about=query.text)
-        files = _cited_files(found, found.chain, near=location is None)
-        definitions = definitions_of(snapshot, files, lines_of(traced.requirements))
+        files = _files(snapshot, found, found.chain, decided=location is not None)
     return LocateResult(
         repository=snapshot.ref.url,
         commit=snapshot.ref.commit,
         files=index.size,
         location=found,
         trace=traced,
-        cited=files,
-        definitions=definitions,
+        cited=tuple(file for file in files if file.price <= NEAR),
+        further=tuple(file for file in files if file.price > NEAR),
+        cells=_cells(snapshot, traced, files),
         left_out=snapshot.problems,
         engine=engine,
     )
 
 
-def _cited_files(found: Location, chain: Chain, *, near: bool) -> tuple[str, ...]:
-    """The chain's files, then those near the best one; a model has looked into these and decided, so not beside it."""
-    files = [source.path for source in chain.sources]
-    if near and found.ranked:
-        best = found.ranked[0].score
-        files += [source.path for source in found.ranked[:_NEAR_RANK] if best - source.score <= _NEAR_GAP]
-    return tuple(dict.fromkeys(files))
+def _cells(snapshot: Snapshot, traced: Trace | None, files: Sequence[CitedFile]) -> dict[str, dict[int, int]]:
+    spans = [span for step in (traced.requirements if traced is not None else ()) for span in step.spans]
+    paths = {span.path for span in spans} | {file.path for file in files}
+    return {
+        path: cells_by_line(snapshot.text(path, NOTEBOOK_LIMIT)) for path in sorted(paths) if path.endswith(".ipynb")
+    }
 
 
-def cited(result: LocateResult) -> tuple[list[Requirement], list[Requirement]]:
-    """Requirements of a prediction, and the steps that lie in other files than those of the prediction.
+def _files(snapshot: Snapshot, found: Location, chain: Chain, *, decided: bool) -> tuple[CitedFile, ...]:
+    """The chain's files and those near the best one; a model has looked into these and decided, so not beside it."""
+    paths = [source.path for source in chain.sources]
+    if decided:
+        return priced(snapshot, [(path, 0.0) for path in paths], paths)
+    return priced(snapshot, [(source.path, source.score) for source in found.ranked], paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A requirement of a prediction."""
+
+    requirement: Requirement
+    likely: float
+    """Share of its lines that published requirements would cite, see `CitedFile.likely`."""
+
+
+def cited(result: LocateResult) -> tuple[list[Cited], list[Cited]]:
+    """Requirements of a prediction, and those that lie in other files than its own.
 
     An entry point reaches most of its project; of the lines of steps in files that neither belong to the chain nor rank
-    near it, one in twenty is cited by published requirements (103 tasks).
+    near it, one in twenty is cited by published requirements (103 tasks). The same holds of a script that a wrapper of
+    the chain runs, and that says little of the task: all experiments run it.
     """
-    inside: list[Requirement] = []
-    outside: list[Requirement] = []
-    for step in result.trace.requirements if result.trace is not None else ():
-        own = tuple(span for span in step.spans if span.path in result.cited)
-        other = tuple(span for span in step.spans if span.path not in result.cited)
-        inside += [step.evolve(spans=own)] if own else []
-        outside += [step.evolve(spans=other)] if other else []
-    return [*inside, *result.definitions], outside
+    likely = {file.path: file.likely for file in (*result.cited, *result.further)}
+    inside: list[Cited] = []
+    outside: list[Cited] = []
+    near = {file.path for file in result.cited}
+    steps = result.trace.requirements if result.trace is not None else ()
+    for step in steps:
+        own = tuple(span for span in step.spans if span.path in near)
+        other = tuple(span for span in step.spans if span.path not in near)
+        for spans, into in ((own, inside), (other, outside)):
+            if spans:
+                into.append(Cited(step.evolve(spans=spans), likely.get(spans[0].path, _ELSEWHERE)))
+    held = lines_of(steps)
+    for files, into in ((result.cited, inside), (result.further, outside)):
+        for file in files:
+            into += [Cited(item, file.likely) for item in file.definitions if not lines_of([item]) <= held]
+    return inside, outside
 
 
 def run_cases(
@@ -176,7 +204,9 @@ def run_cases(
 
 
 def _by_paper(cases: Sequence[Case]) -> Iterator[tuple[str, list[Case]]]:
-    for paper, group in groupby(sorted(cases, key=lambda case: case.paper_id), key=lambda case: case.paper_id):
+    for paper, group in itertools.groupby(
+        sorted(cases, key=lambda case: case.paper_id), key=lambda case: case.paper_id
+    ):
         yield paper, list(group)
 
 
@@ -191,13 +221,13 @@ def prediction(result: LocateResult) -> dict[str, Any]:
         "chain": [source.path for source in chain.sources] if chain else [],
         "not_found": location.not_found.model_dump(mode="json") if location.not_found else None,
         "confidence": round(location.confidence, 4),
-        "requirements": [_requirement(step, members) for step in requirements],
-        "requirements_elsewhere": [_requirement(step, members) for step in elsewhere],
+        "requirements": [_requirement(step, members, result.cells) for step in requirements],
+        "requirements_elsewhere": [_requirement(step, members, result.cells) for step in elsewhere],
         "sources": [source.model_dump(mode="json") for source in chain.sources] if chain else [],
         "usage": [step.model_dump(mode="json") for step in chain.usage] if chain else [],
         "hyperparameters": [item.model_dump(mode="json") for item in traced.hyperparameters] if traced else [],
         "data_needs": list(traced.data_needs) if traced else [],
-        "problems": [problem.model_dump(mode="json") for problem in _problems(result)],
+        "problems": [problem.model_dump(mode="json") for problem in problems_of(result)],
     }
 
 
@@ -210,15 +240,20 @@ def explained(result: LocateResult, shown: int) -> dict[str, Any]:
     }
 
 
-def _requirement(step: Requirement, members: Collection[str]) -> dict[str, Any]:
-    """Spans with the `file` of the published data beside our own `path`, and whether that file is of the chain."""
-    spans = [
-        {"file": span.path, **span.model_dump(mode="json"), "in_chain": span.path in members} for span in step.spans
-    ]
-    return {"text": step.text, "spans": spans}
+def _requirement(item: Cited, members: Collection[str], cells: Mapping[str, Mapping[int, int]]) -> dict[str, Any]:
+    """Spans with the `file` of the published data beside our own `path`, whether it is of the chain, and its cells."""
+    spans: list[dict[str, Any]] = []
+    for span in item.requirement.spans:
+        made = {"file": span.path, **span.model_dump(mode="json"), "in_chain": span.path in members}
+        if span.path in cells:
+            known = cells[span.path]
+            made["cells"] = sorted({known[line] for line in range(span.start, span.end + 1) if line in known})
+        spans.append(made)
+    return {"text": item.requirement.text, "spans": spans, "likely": item.likely}
 
 
-def _problems(result: LocateResult) -> list[Problem]:
+def problems_of(result: LocateResult) -> list[Problem]:
+    """What could not be read, parsed or decided, the gravest first."""
     found = [*result.left_out, *result.location.problems, *(result.trace.problems if result.trace else ())]
     unique = list(dict.fromkeys(found))
     order = [Severity.ERROR, Severity.WARNING, Severity.INFO]

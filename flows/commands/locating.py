@@ -15,8 +15,12 @@ from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
     from flows.locate_run import LocateResult
+    from pipeline.tracing import Trace
 
 __all__ = ["app"]
+
+_SETTINGS = 25
+"""Settings shown in the terminal; the page and `--json` have all."""
 
 app = typer.Typer()
 
@@ -130,6 +134,8 @@ def _one(
 def _show(result: LocateResult, top: int, explain: bool) -> None:
     from rich.table import Table
 
+    from flows.locate_commands import command_groups
+
     console = Console()
     location = result.location
     chain = location.chain
@@ -153,11 +159,30 @@ def _show(result: LocateResult, top: int, explain: bool) -> None:
     for source in chain.sources:
         why = f"  [dim]{escape(source.reasons[0])}[/dim]" if source.reasons else ""
         console.print(f"  {source.role:<8} {escape(source.path)}{why}", soft_wrap=True)
-    for step in chain.usage:
-        where = f"cd {step.directory} && " if step.directory != "." else ""
-        console.print(f"  $ {escape(where + ' '.join(step.argv))}  [dim]{escape(step.reason)}[/dim]", soft_wrap=True)
+    for group in command_groups(chain.usage):
+        console.print(f"  $ {escape(group.line)}  [dim]{escape(group.first.reason)}[/dim]", soft_wrap=True)
+        if group.others:
+            console.print(f"    [dim]{escape(group.others)}[/dim]", soft_wrap=True)
     if result.trace is not None:
-        console.print(f"[bold]Requirements[/bold] ({len(result.trace.requirements)})")
-        for number, item in enumerate(result.trace.requirements, 1):
-            places = ", ".join(f"{span.path}:{span.start}-{span.end}" for span in item.spans[:4])
-            console.print(f"  {number:>2}. {escape(item.text)}  [dim]{escape(places)}[/dim]", soft_wrap=True)
+        _show_trace(console, result.trace)
+
+
+def _show_trace(console: Console, trace: Trace) -> None:
+    """Steps with their lines; settings that are more than a default; needs."""
+    console.print(f"[bold]Requirements[/bold] ({len(trace.requirements)})")
+    for number, item in enumerate(trace.requirements, 1):
+        places = ", ".join(f"{span.path}:{span.start}-{span.end}" for span in item.spans[:4])
+        console.print(f"  {number:>2}. {escape(item.text)}  [dim]{escape(places)}[/dim]", soft_wrap=True)
+    chosen = [item for item in trace.hyperparameters if item.source != "default"]
+    if trace.hyperparameters:
+        rest = len(trace.hyperparameters) - len(chosen)
+        console.print(f"[bold]Settings[/bold] ({len(chosen)} of the commands and configurations, {rest} defaults)")
+    for setting in chosen[:_SETTINGS]:
+        origin = f"[dim]{setting.source}[/dim]"
+        console.print(f"  {escape(setting.name)} = {escape(setting.value)}  {origin}", soft_wrap=True)
+    if len(chosen) > _SETTINGS:
+        console.print(f"  and {len(chosen) - _SETTINGS} more: all of them are in --json and on the page of --explain")
+    if trace.data_needs:
+        console.print("[bold]Needs[/bold]")
+    for need in trace.data_needs:
+        console.print(f"  {escape(need)}", soft_wrap=True)

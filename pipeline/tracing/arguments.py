@@ -46,6 +46,8 @@ class Option:
     kind: str = "argparse"
     negated: bool = False
     """A switch that sets False (`store_false`)."""
+    unset: bool = False
+    """Is its value None unless a command sets it?"""
 
     @property
     def positional(self) -> bool:
@@ -133,7 +135,12 @@ def _make(node: ast.Call, flags: tuple[str, ...], keywords: dict[str, ast.expr],
         end=node.end_lineno or node.lineno,
         kind=kind,
         negated=action[0] == "store_false",
+        unset=not positional and not switch and action[0] in {"", "store"} and _is_none(keywords.get("default")),
     )
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
 
 def _argparse(node: ast.Call) -> Option | None:
@@ -178,6 +185,7 @@ def _absl(node: ast.Call) -> Option | None:
         start=node.lineno,
         end=node.end_lineno or node.lineno,
         kind="absl",
+        unset=_is_none(default),
     )
 
 

@@ -1,16 +1,22 @@
-"""Branches of an entry point that its commands decide: `if args.figures_only:` is no step of a run without that flag.
+"""Branches that the settings of a run decide: `if args.figures_only:` is no step of a run without that flag.
 
-Only tests whose outcome follows from options with one known value in all commands are decided; everything else stays.
+Of an entry point, its own switches and choices decide for any object that holds them; everywhere else, the settings
+with one known value (see `pipeline.tracing.values`). A test that does not follow from these alone stays.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pipeline.tracing.arguments import Option, effective, literal, read_options
+from pipeline.tracing.values import Values
 
-__all__ = ["drop_untaken", "known_values"]
+__all__ = ["drop_decided", "drop_untaken", "known_values", "prune"]
+
+_Value = Callable[[ast.expr], str | None]
+_NONE = frozenset({"none", "null", "~"})
+_FALSE = frozenset({"", "false", "no", "off"}) | _NONE
 
 
 def known_values(tree: ast.Module, commands: Sequence[Sequence[str]]) -> dict[str, str]:
@@ -31,9 +37,31 @@ def known_values(tree: ast.Module, commands: Sequence[Sequence[str]]) -> dict[st
 
 
 def drop_untaken(tree: ast.Module, values: Mapping[str, str]) -> None:
-    """Take out of `tree`, in place, the branches that are not taken under `values`."""
+    """Take out of an entry point, in place, the branches that are not taken under the values of its own options."""
+
+    def value(node: ast.expr) -> str | None:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id != "self":
+            return values.get(node.attr)
+        return None
+
     if values:
-        _Pruner(values).visit(tree)
+        prune(tree, value)
+
+
+def drop_decided(tree: ast.Module, values: Values) -> None:
+    """Take out of any file, in place, the branches that are not taken under the settings of the run."""
+    if values.known:
+        prune(tree, values.of)
+
+
+def prune(tree: ast.AST, value: Callable[[ast.expr], str | None]) -> None:
+    """Replace each decided `if` below `tree`, in place, by the branch that is taken.
+
+    Args:
+        tree: what to look through.
+        value: the value of an expression as text; None where it is not known.
+    """
+    _Pruner(value).visit(tree)
 
 
 def _default(option: Option) -> str | None:
@@ -43,8 +71,8 @@ def _default(option: Option) -> str | None:
 
 
 class _Pruner(ast.NodeTransformer):
-    def __init__(self, values: Mapping[str, str]) -> None:
-        self._values = values
+    def __init__(self, value: _Value) -> None:
+        self._value = value
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.AST]:
         """Replace a decided `if` by the branch that is taken."""
@@ -63,16 +91,10 @@ class _Pruner(ast.NodeTransformer):
             return node
         return node.body if outcome else node.orelse
 
-    def _value(self, node: ast.expr) -> str | None:
-        """The value of `<anything>.<option>`."""
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id != "self":
-            return self._values.get(node.attr)
-        return None
-
     def _truth(self, node: ast.expr) -> bool | None:
         value = self._value(node)
         if value is not None:
-            return {"True": True, "False": False}.get(value)
+            return _truth_of(value)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self._truth(node.operand)
             return None if inner is None else not inner
@@ -89,11 +111,55 @@ class _Pruner(ast.NodeTransformer):
     def _compared(self, node: ast.Compare) -> bool | None:
         left, operator, right = self._value(node.left), node.ops[0], node.comparators[0]
         if left is None:
-            return None
-        if isinstance(operator, (ast.Eq, ast.NotEq)) and isinstance(right, ast.Constant):
-            equal = left == literal(right)
-            return equal if isinstance(operator, ast.Eq) else not equal
+            return self._contained(node.left, operator, right)
         if isinstance(operator, (ast.In, ast.NotIn)) and isinstance(right, (ast.List, ast.Tuple, ast.Set)):
-            members = [literal(item) for item in right.elts]
-            return None if None in members else (left in members) == isinstance(operator, ast.In)
+            if not all(isinstance(item, ast.Constant) for item in right.elts):
+                return None
+            return any(_equal(left, item) for item in right.elts) == isinstance(operator, ast.In)
+        return _against(left, operator, right) if isinstance(right, ast.Constant) else None
+
+    def _contained(self, part: ast.expr, operator: ast.cmpop, whole: ast.expr) -> bool | None:
+        """`"llama" in args.model`: names of models and data sets hold those of their families."""
+        value = self._value(whole)
+        word = literal(part) if isinstance(part, ast.Constant) else None
+        if value is None or word is None or not isinstance(operator, (ast.In, ast.NotIn)):
+            return None
+        return (word in value) == isinstance(operator, ast.In)
+
+
+def _against(value: str, operator: ast.cmpop, constant: ast.Constant) -> bool | None:
+    """The outcome of a comparison with a constant."""
+    if isinstance(operator, (ast.Is, ast.IsNot)):
+        return (value.lower() in _NONE) == isinstance(operator, ast.Is) if constant.value is None else None
+    if isinstance(operator, (ast.Eq, ast.NotEq)):
+        return _equal(value, constant) == isinstance(operator, ast.Eq)
+    return _ordered(value, operator, literal(constant))
+
+
+def _truth_of(value: str) -> bool:
+    """What `if` makes of a value as it is written: 0 and false are false, any other word is true."""
+    number = _number(value)
+    return bool(number) if number is not None else value.lower() not in _FALSE
+
+
+def _equal(value: str, node: ast.expr) -> bool:
+    other = literal(node) or ""
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        return _truth_of(value) == node.value
+    numbers = _number(value), _number(other)
+    return numbers[0] == numbers[1] if None not in numbers else value == other
+
+
+def _ordered(value: str, operator: ast.cmpop, other: str | None) -> bool | None:
+    left, right = _number(value), _number(other or "")
+    if left is None or right is None:
+        return None
+    outcomes = {ast.Gt: left > right, ast.GtE: left >= right, ast.Lt: left < right, ast.LtE: left <= right}
+    return outcomes.get(type(operator))
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
         return None

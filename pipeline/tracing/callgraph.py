@@ -23,7 +23,9 @@ _COMMON_METHODS = frozenset(
         "transform", "update", "upper", "values", "write",
     }
 )  # fmt: skip
-_DYNAMIC = {"getattr", "eval", "exec", "__import__", "import_module", "instantiate", "globals", "locals"}
+_BUILTIN = frozenset({"eval", "exec", "__import__", "globals", "locals"})
+"""Dynamic under these bare names only: `model.eval()` evaluates nothing."""
+_DYNAMIC = frozenset({"import_module", "instantiate"})
 
 
 @dataclass(slots=True)
@@ -56,6 +58,11 @@ def calls_in(node: ast.AST) -> Iterator[ast.Call]:
             yield from calls_in(child)
     if isinstance(node, ast.Call):
         yield node
+
+
+def _is_chosen_attribute(call: ast.Call) -> bool:
+    """`getattr(thing, name)` with a computed name; a written one, with or without a default, chooses nothing."""
+    return dotted(call.func) == "getattr" and len(call.args) > 1 and not isinstance(call.args[1], ast.Constant)
 
 
 def _made(value: ast.expr, aliases: dict[str, str]) -> str:
@@ -138,6 +145,11 @@ class _Walker:
                 line = call.lineno
                 for found in self._targets(module, call, owner, types, nested or {}, definition, aliases):
                     self.enter(found, key, line, depth + 1)
+            if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name) and definition is not None:
+                name = statement.value.id  # a factory: what it makes is made to be called
+                if nested and name in nested:
+                    inner = Definition(module.path, f"{definition.name}.{name}", nested[name], owner)
+                    self.enter(inner, key, statement.lineno, depth + 1)
 
     def _targets(
         self,
@@ -162,17 +174,18 @@ class _Walker:
                     found += self.program.definitions(module, name)
         function = call.func
         if isinstance(function, ast.Subscript):  # METHODS[name](...)
-            found += self.program.definitions(module, dotted(function.value)) if dotted(function.value) else []
-            return found
+            table = dotted(function.value)
+            chosen = self.program.definitions(module, table) if table else []
+            return found + (chosen or self.program.chosen_from(module, table))
         name = dotted(function)
         tail = function.attr if isinstance(function, ast.Attribute) else name
-        if tail in _DYNAMIC:
+        if tail in _DYNAMIC or name in _BUILTIN or _is_chosen_attribute(call):
             self.result.dynamic.append((module.path, module.unit.line(call.lineno), tail))
         if not name:
             if isinstance(function, ast.Attribute):
                 found += self._chained(module, function, owner, types)
-            elif isinstance(function, ast.Call):  # decorators and factories: build(x)(y)
-                pass
+            elif isinstance(function, ast.Call) and dotted(function.func) == "getattr" and len(function.args) > 1:
+                found += self._attribute(module, function)
             return found
         if name in nested:
             found.append(
@@ -181,7 +194,20 @@ class _Walker:
             return found
         if name in aliases and name not in module.functions:  # Model = Exp_Main; Data = DATASETS[name]
             return found + self.program.definitions(module, aliases[name])
+        head, _, rest = name.partition(".")
+        if rest and head in aliases and head not in module.imports:  # module = models.transformer; module.Model(...)
+            name = f"{aliases[head]}.{rest}"
         return found + self._named(module, name, owner, types)
+
+    def _attribute(self, module: Module, chosen: ast.Call) -> list[Definition]:
+        """`getattr(thing, "run")()`: what is written is followed, where it leads nowhere it is reported."""
+        holder, name = chosen.args[0], chosen.args[1]
+        found: list[Definition] = []
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            found = self.program.definitions(module, f"{dotted(holder)}.{name.value}") if dotted(holder) else []
+            if not found:
+                self.result.dynamic.append((module.path, module.unit.line(chosen.lineno), "getattr"))
+        return found
 
     def _named(self, module: Module, name: str, owner: str | None, types: dict[str, str]) -> list[Definition]:
         head, _, rest = name.partition(".")
@@ -241,6 +267,10 @@ class _Walker:
             if cls:
                 found = self.program.method(cls[0], cls[1], function.attr)
                 return [found] if found else []
+        if isinstance(function.value, ast.Subscript) and (table := dotted(function.value.value)):
+            chosen = self.program.chosen_from(module, table, function.attr)  # MODELS[name].Model(...)
+            if chosen:
+                return chosen
         return self._only_one(function.attr)
 
     def _only_one(self, name: str) -> list[Definition]:

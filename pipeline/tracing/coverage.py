@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -19,10 +20,11 @@ from pipeline.task import CodeEvidence, Requirement
 from pipeline.tracing.source import CodeUnit, read_unit
 from pipeline.tracing.wording import describe_block, describe_function
 
-__all__ = ["definitions_of", "lines_of"]
+__all__ = ["NOTEBOOK_LIMIT", "definitions_of", "lines_of"]
 
 _LIMIT: Final = 2_000_000
-_NOTEBOOK_LIMIT: Final = 40_000_000
+NOTEBOOK_LIMIT: Final = 40_000_000
+"""Bytes of a notebook that are read: outputs make them large."""
 _PLAIN_LINES: Final = 1_000
 """Shell scripts and configurations that people write are shorter; longer files are data or generated."""
 _QUOTED: Final = 120
@@ -35,6 +37,8 @@ _KINDS: Final = {
     ".cfg": "Configuration",
     ".ini": "Configuration",
 }
+_RUNS: Final = re.compile(r"-m\s+[\w.]+|[\w./-]+\.(?:py|sh)\b")
+_TOP_LEVEL: Final = re.compile(r"[\s{]{0,3}[\"']?([A-Za-z_][\w.-]*)[\"']?\s*[:=]")
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -58,7 +62,7 @@ def definitions_of(
     for path in dict.fromkeys(paths):
         if path not in files or files[path].binary:
             continue
-        unit = read_unit(path, snapshot.text(path, _NOTEBOOK_LIMIT if path.endswith(".ipynb") else _LIMIT))
+        unit = read_unit(path, snapshot.text(path, NOTEBOOK_LIMIT if path.endswith(".ipynb") else _LIMIT))
         parts = [_plain(unit)] if unit.tree is None else _parts(unit, unit.tree)
         found += [item for item in parts if item is not None and not lines_of([item]) <= held]
     return tuple(found)
@@ -79,7 +83,23 @@ def _plain(unit: CodeUnit) -> Requirement | None:
         return None
     quote = next((line.strip() for line in lines if line.strip() and not line.startswith("#!")), "")
     evidence = CodeEvidence(path=unit.path, start=1, end=len(lines), quote=quote[:_QUOTED])
-    return Requirement(text=f"{kind} {unit.path}", spans=(evidence,))
+    return Requirement(text=f"{kind} {unit.path}{_about(unit.path, lines)}", spans=(evidence,))
+
+
+def _about(path: str, lines: Sequence[str]) -> str:
+    """What a shell script runs, or which values a configuration sets at its top level, in a few words."""
+    if path.endswith(".sh"):
+        code = [line for line in lines if not line.lstrip().startswith("#")]
+        found = [match.group(0) for line in code if (match := _RUNS.search(line))]
+        return f" runs {_listed(found)}" if found else ""
+    found = [match.group(1) for line in lines if (match := _TOP_LEVEL.match(line))]
+    return f" sets {_listed(found)}" if found else ""
+
+
+def _listed(found: Sequence[str]) -> str:
+    names = list(dict.fromkeys(found))
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(names[:6]) + more
 
 
 def _parts(unit: CodeUnit, tree: ast.Module) -> Iterator[Requirement]:
@@ -111,6 +131,11 @@ def _is_import(last: ast.stmt, node: ast.stmt) -> bool:
 
 def _stretch(unit: CodeUnit, nodes: Sequence[ast.stmt]) -> Requirement:
     spans = _spans(unit, nodes[0].lineno, nodes[-1].end_lineno or nodes[-1].lineno)
+    if all(isinstance(node, ast.Pass) for node in nodes):  # what a notebook gives to the shell, or a magic
+        commands = dict(unit.shell)
+        said = [commands[line] for line in dict.fromkeys(unit.line(node.lineno) for node in nodes) if line in commands]
+        text = f"Runs in the shell: {'; '.join(said)[:_QUOTED]}" if said else "Sets up the notebook"
+        return Requirement(text=text, spans=spans)
     if isinstance(nodes[0], ast.Import | ast.ImportFrom):
         names = [
             node.module or "." if isinstance(node, ast.ImportFrom) else alias.name

@@ -2,24 +2,30 @@
 
 Resolved: local names, imports (re-exports included), `self` methods through base classes, variables and attributes
 whose class is visible where they are assigned, functions passed as arguments, and tables of functions
-(`METHODS[name](...)`). Not resolved but reported: `getattr`, `importlib`, `eval`, calls through a registry that is
-filled by decorators.
+(`METHODS[name](...)`). `getattr`, `importlib`, `eval` and registries are resolved where the settings of the run say
+what they are given (`pipeline.tracing.dispatch`), and reported where they do not.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from pipeline.repository import Snapshot
+from pipeline.tracing.branches import drop_decided
+from pipeline.tracing.dispatch import settle
 from pipeline.tracing.modules import ModuleMap
-from pipeline.tracing.source import CodeUnit, read_unit
+from pipeline.tracing.parsed import Definition, Function, Module, collect, dotted, parse_module
+from pipeline.tracing.source import nested_deeper, read_unit
+from pipeline.tracing.values import Values
 
 __all__ = ["Definition", "Function", "Module", "Program", "dotted"]
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 _FOLLOW = 6
+_DEEPEST = 250
+"""Levels of a syntax tree: reading it takes three calls a level, and Python allows 1,000 in all."""
+_CLOSURE = 400
+"""Files that are searched for what is registered by decorators; what lies further in is not found, and so reported."""
 _OVERRIDES = 3
 """Subclasses that a call of an abstract method is followed into; with more, which one runs is not known."""
 # Methods that frameworks call on a subclass of theirs (torch, lightning, transformers, keras, gym, pytest-free).
@@ -27,46 +33,6 @@ _HOOKS = (
     "__init__", "forward", "__call__", "call", "training_step", "validation_step", "test_step", "predict_step",
     "configure_optimizers", "compute_loss", "setup", "__getitem__", "__iter__",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A function or method of the repository."""
-
-    path: str
-    name: str
-    """Qualified within its module: `Trainer.fit`."""
-    node: Function
-    owner: str | None = None
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """Identity."""
-        return (self.path, self.name, self.node.lineno)
-
-
-@dataclass(slots=True)
-class Module:
-    """The top-level names of one file."""
-
-    path: str
-    unit: CodeUnit
-    functions: dict[str, Function] = field(default_factory=dict)
-    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
-    methods: dict[str, dict[str, Function]] = field(default_factory=dict)
-    imports: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    """Local name -> (file, name in it); the name is None for a module itself."""
-    stars: list[str] = field(default_factory=list)
-    assigned: dict[str, ast.expr] = field(default_factory=dict)
-    """Module-level names and what they are set to."""
-    attributes: dict[tuple[str, str], str] = field(default_factory=dict)
-    """(class, attribute) -> name of the class that is assigned to it."""
-    nested: set[int] = field(default_factory=set)
-    """First lines of functions that are defined inside another one."""
-
-    def lines(self, first: int, last: int) -> str:
-        """The code from line `first` to line `last`, both included."""
-        return "\n".join(self.unit.code.splitlines()[first - 1 : last])
 
 
 class Program:
@@ -81,14 +47,66 @@ class Program:
         self._known = {file.path for file in snapshot.files if not file.binary}
         self._map = ModuleMap(self._known)
         self._modules: dict[str, Module | None] = {}
+        self._values: Values | None = None
+        self._registered: dict[str, list[tuple[str, str, str]]] | None = None
         self.errors: dict[str, str] = {}
         """File -> why it could not be read or parsed."""
+
+    def settle(self, values: Values) -> None:
+        """Decide, in all modules read so far and in those to come, what `values` decide: branches, tables, names."""
+        self._values = values
+        for module in self.loaded:
+            self._settle(module)
+
+    def _settle(self, module: Module) -> None:
+        if self._values is None or module.unit.tree is None:
+            return
+        drop_decided(module.unit.tree, self._values)
+        settle(self, module, self._values)
+        collect(module)
 
     def module(self, path: str) -> Module | None:
         """The module at `path`; None (and an entry in `errors`) when it cannot be read or parsed."""
         if path not in self._modules:
-            self._modules[path] = self._load(path)
+            module = self._modules[path] = self._load(path)
+            if module is not None:
+                self._settle(module)
         return self._modules[path]
+
+    def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
+        """The file that importing the dotted `name` leads to; None when it is not of this repository."""
+        return self._map.resolve(importer, name, level)
+
+    def registered(self, key: str, registry: str) -> tuple[str, str] | None:
+        """(file, name) of the class or function that a decorator registers under `key`, in what the modules import.
+
+        Args:
+            key: the registered name; where a decorator names none, that of the class.
+            registry: name of the registry; one that registers there goes before others with the same key.
+        """
+        if self._registered is None:
+            self._registered = {}
+            for module in self._closure():
+                for name, node in sorted({**module.functions, **module.classes}.items()):
+                    for where, under in _registrations(node):
+                        self._registered.setdefault(under or name, []).append((where, module.path, name))
+        found = self._registered.get(key, [])
+        matching = [item for item in found if item[0] == registry] or found
+        return matching[0][1:] if len({item[1:] for item in matching}) == 1 else None
+
+    def _closure(self) -> list[Module]:
+        """The modules read so far and what they import, package files included."""
+        waiting = [module.path for module in self.loaded]
+        seen = dict.fromkeys(waiting)
+        while waiting and len(seen) < _CLOSURE:
+            module = self.module(waiting.pop(0))
+            if module is None:
+                continue
+            targets = [*(path for path, _ in module.imports.values()), *module.stars, *self._map.packages(module.path)]
+            for path in sorted(set(targets) - seen.keys()):
+                seen[path] = None
+                waiting.append(path)
+        return [module for path in seen if (module := self.module(path)) is not None]
 
     @property
     def loaded(self) -> list[Module]:
@@ -108,62 +126,10 @@ class Program:
             if unit.error:
                 self.errors[path] = unit.error
             return None
-        module = Module(path, unit)
-        around: list[tuple[int, int]] = []
-        for statement in _flat(unit.tree.body):
-            self._collect(module, statement)
-        for node in ast.walk(unit.tree):  # imports inside functions bind there, but to the same thing
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                self._import(module, node)
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                last = node.end_lineno or node.lineno
-                around.append((node.lineno, last))
-        module.nested.update(_inside(around))
-        return module
-
-    def _collect(self, module: Module, statement: ast.stmt) -> None:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            module.functions[statement.name] = statement
-        elif isinstance(statement, ast.ClassDef):
-            module.classes[statement.name] = statement
-            methods = {
-                node.name: node for node in statement.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            }
-            module.methods[statement.name] = methods
-            for method in methods.values():
-                for node in ast.walk(method):
-                    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                        for target in node.targets:
-                            if dotted(target).startswith("self.") and (name := dotted(node.value.func)):
-                                module.attributes.setdefault((statement.name, dotted(target)[5:]), name)
-        elif isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                if isinstance(target, ast.Name):
-                    module.assigned[target.id] = statement.value
-        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
-            module.assigned[statement.target.id] = statement.value
-
-    def _import(self, module: Module, node: ast.Import | ast.ImportFrom) -> None:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                path = self._map.resolve(module.path, alias.name, 0)
-                if path:
-                    module.imports.setdefault(alias.asname or alias.name, (path, None))
-            return
-        for alias in node.names:
-            path = self._map.resolve(
-                module.path, node.module or "", node.level, None if alias.name == "*" else alias.name
-            )
-            if path is None:
-                continue
-            if alias.name == "*":
-                module.stars.append(path)
-                continue
-            is_module = path.endswith((f"/{alias.name}.py", f"/{alias.name}/__init__.py")) or path == f"{alias.name}.py"
-            own = self._map.resolve(module.path, node.module or "", node.level) if node.module or node.level else None
-            module.imports.setdefault(
-                alias.asname or alias.name, (path, None if is_module and own != path else alias.name)
-            )
+        if nested_deeper(unit.tree, _DEEPEST):
+            self.errors[path] = f"nested more than {_DEEPEST} levels deep, as only generated code is"
+            return None
+        return parse_module(path, unit, self._map)
 
     # --- lookup ------------------------------------------------------------------------------------------------------
 
@@ -192,7 +158,17 @@ class Program:
         if target is None:
             return None
         inner = ".".join(part for part in (symbol or "", rest) if part)
-        return self.find(target, inner, depth - 1) if inner else (target, "")
+        if not inner:
+            return target, ""
+        found = self.find(target, inner, depth - 1)
+        if found is None and path.endswith("/__init__.py"):  # `import models` makes `models.mlp` one of its names
+            name, _, rest = inner.partition(".")
+            below = path.removesuffix("__init__.py") + name
+            part = next((item for item in (f"{below}.py", f"{below}/__init__.py") if item in self._known), None)
+            submodule = self.module(part) if part is not None else None
+            if submodule is not None:
+                return self.find(submodule, rest, depth - 1) if rest else (submodule, "")
+        return found
 
     def method(self, module: Module, owner: str, name: str, depth: int = _FOLLOW) -> Definition | None:
         """A method of a class, through the base classes that the snapshot has."""
@@ -242,6 +218,13 @@ class Program:
             return [definition] if definition else []
         return self._table(target, target.assigned.get(local))
 
+    def chosen_from(self, module: Module, table: str, attribute: str = "") -> list[Definition]:
+        """What any entry of a dictionary of names may run, or an attribute of it (`MODELS[name].Model(...)`)."""
+        found = self.find(module, table)
+        home = found[0] if found else module
+        names = home.tables.get(found[1] if found else table, [])
+        return [item for name in names for item in self.definitions(home, f"{name}.{attribute}".rstrip("."))]
+
     def _table(self, module: Module, value: ast.expr | None) -> list[Definition]:
         """Functions in a table (`{"ours": fit_ours}`) or behind `name = partial(f, ...)`."""
         if isinstance(value, ast.Dict):
@@ -267,15 +250,16 @@ class Program:
         return found if found and found[1] in found[0].classes else None
 
 
-def dotted(node: ast.expr | None) -> str:
-    """`a.b.c` for a chain of attributes on a name; empty for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([node.id, *reversed(parts)])
+def _registrations(node: Function | ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """(registry, key) of the decorators that register a definition; the key is empty where they name none."""
+    for decorator in node.decorator_list:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        name = dotted(call.func if call is not None else decorator)
+        if "regist" not in name.lower():
+            continue
+        given = [*call.args, *(word.value for word in call.keywords)] if call is not None else []
+        keys = [item.value for item in given if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+        yield name.split(".")[-2] if "." in name else "", keys[0] if keys else ""
 
 
 def _is_abstract(node: Function) -> bool:
@@ -293,30 +277,7 @@ def _is_abstract(node: Function) -> bool:
     return True
 
 
-def _inside(spans: list[tuple[int, int]]) -> set[int]:
-    """First lines of the spans that lie inside another one."""
-    found: set[int] = set()
-    end = 0
-    for first, last in sorted(spans):
-        if first <= end:
-            found.add(first)
-        else:
-            end = last
-    return found
-
-
 def _prefixes(name: str) -> Iterator[str]:
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         yield ".".join(parts[:end])
-
-
-def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a module, those inside top-level `if`, `try` and `with` included."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, (ast.If, ast.Try, ast.With)):
-            yield from _flat(statement.body)
-            for handler in getattr(statement, "handlers", ()):
-                yield from _flat(handler.body)
-            yield from _flat(getattr(statement, "orelse", []))

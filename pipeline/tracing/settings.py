@@ -4,82 +4,117 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-import yaml
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from pipeline.repository import Snapshot
 from pipeline.task import CodeEvidence, Hyperparameter, Usage
-from pipeline.tracing.arguments import effective, literal, read_options
+from pipeline.tracing.arguments import Option, effective, literal, read_options
+from pipeline.tracing.configs import config_values
 from pipeline.tracing.program import Module
+from pipeline.tracing.values import SEVERAL
 
-__all__ = ["arguments_of", "settings_of"]
+__all__ = ["arguments_of", "config_needs", "settings_of", "unset_options"]
 
-_MAX_CONFIG_VALUES = 60
-_CONSTANT = re.compile(r"^[A-Z][A-Z0-9_]+$")
+_CONSTANT: Final = re.compile(r"^[A-Z][A-Z0-9_]+$")
+_ENVIRONMENT: Final = re.compile(r"\$\{(?:oc\.)?env:([A-Za-z_]\w*)")
 
 
 def settings_of(
-    snapshot: Snapshot, modules: Sequence[Module], configs: Sequence[str], usage: Sequence[Usage]
+    snapshot: Snapshot,
+    modules: Sequence[Module],
+    configs: Sequence[str],
+    usage: Sequence[Usage],
+    *,
+    entries: Collection[str] = (),
 ) -> tuple[Hyperparameter, ...]:
-    """All settings of a chain.
+    """All settings of a chain: of the commands, else of its configurations, else the defaults of its code.
 
     Args:
         snapshot: the repository.
         modules: entry points first, then modules that they reach.
         configs: paths of configuration files of the chain.
         usage: the chain's commands.
+        entries: paths of the entry points; of other modules, what only runs when they are started themselves does not
+            count. Empty: all are.
     """
+    options = {
+        module.path: read_options(
+            _imported(module.unit.tree) if entries and module.path not in entries else module.unit.tree
+        )
+        for module in modules
+        if module.unit.tree is not None
+    }
+    commanded = _commanded([option for found in options.values() for option in found], usage)
+    choices = {name: values[0][0] for name, values in commanded.items()}
     found: dict[str, Hyperparameter] = {}
     for path in configs:
-        for name, value, line in _config_values(snapshot, path):
+        for item in config_values(snapshot, path, choices):
+            place = (_place(item.path, item.line),)
             found.setdefault(
-                name, Hyperparameter(name=name, value=value, source="config", evidence=(_place(path, line),))
+                item.name, Hyperparameter(name=item.name, value=item.value, source="config", evidence=place)
             )
-    commanded: dict[str, list[tuple[str, str]]] = {}
     for module in modules:
-        if module.unit.tree is None:
-            continue
-        options = read_options(module.unit.tree)
-        for option in options:
-            if option.default is None and not option.switch:
-                continue
-            value = option.default if option.default is not None else "False"
-            evidence = CodeEvidence(
-                path=module.path,
-                start=module.unit.line(option.start),
-                end=max(module.unit.line(option.start), module.unit.line(option.end)),
-            )
-            found.setdefault(
-                option.name, Hyperparameter(name=option.name, value=value, source="default", evidence=(evidence,))
-            )
-        for name, expression, line in _constants(module):
-            found.setdefault(
-                name,
-                Hyperparameter(
-                    name=name,
-                    value=expression,
-                    source="default",
-                    evidence=(_place(module.path, module.unit.line(line)),),
-                ),
-            )
-    options_all = tuple(
-        option for module in modules if module.unit.tree is not None for option in read_options(module.unit.tree)
-    )
-    for step in usage:
-        for name, value in effective(options_all, arguments_of(step)).items():
-            commanded.setdefault(name, []).append((value, step.reason))
+        for setting in _defaults(module, options.get(module.path, ())):
+            found.setdefault(setting.name, setting)
     for name, values in commanded.items():
-        distinct = list(dict.fromkeys(value for value, _ in values))
         stated = found.get(name)
         found[name] = Hyperparameter(
             name=name,
-            value=" | ".join(distinct),
+            value=SEVERAL.join(dict.fromkeys(value for value, _ in values)),
             source="command",
             evidence=(*_stated_at(snapshot, values[0][1]), *(stated.evidence if stated else ())),
         )
     return tuple(found[name] for name in sorted(found))
+
+
+def unset_options(modules: Sequence[Module], settings: Sequence[Hyperparameter]) -> set[str]:
+    """Options of the entry points that nothing sets, so that their value is None."""
+    trees = [module.unit.tree for module in modules if module.unit.tree is not None]
+    unset = {option.name for tree in trees for option in read_options(tree) if option.unset}
+    return unset - {setting.name for setting in settings}
+
+
+def config_needs(settings: Sequence[Hyperparameter]) -> list[str]:
+    """Environment variables that values are taken from (`${oc.env:WANDB_ENTITY}`), each with its place."""
+    return [
+        f"environment variable {name} ({place.path}:{place.start})"
+        for setting in settings
+        for name in _ENVIRONMENT.findall(setting.value)
+        for place in setting.evidence[:1]
+        if isinstance(place, CodeEvidence)
+    ]
+
+
+def _commanded(options: Sequence[Option], usage: Sequence[Usage]) -> dict[str, list[tuple[str, str]]]:
+    """Option -> (value, where it is stated) of each command that sets it."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for step in usage:
+        for name, value in effective(options, arguments_of(step)).items():
+            found.setdefault(name, []).append((value, step.reason))
+    return found
+
+
+def _defaults(module: Module, options: Sequence[Option]) -> Iterator[Hyperparameter]:
+    """Options with a default, and constants, of one module."""
+    if module.unit.tree is None:
+        return
+    for option in options:
+        if option.default is None and not option.switch:
+            continue
+        first = module.unit.line(option.start)
+        evidence = CodeEvidence(path=module.path, start=first, end=max(first, module.unit.line(option.end)))
+        value = option.default if option.default is not None else str(option.negated)
+        yield Hyperparameter(name=option.name, value=value, source="default", evidence=(evidence,))
+    for name, value, line in _constants(module):
+        place = _place(module.path, module.unit.line(line))
+        yield Hyperparameter(name=name, value=value, source="default", evidence=(place,))
+
+
+def _imported(tree: ast.Module) -> ast.Module:
+    """What of a file runs when it is imported: without the block that starts it as a program."""
+    body = [node for node in tree.body if not (isinstance(node, ast.If) and "__name__" in ast.unparse(node.test))]
+    return ast.Module(body, [])
 
 
 def arguments_of(step: Usage) -> tuple[str, ...]:
@@ -109,7 +144,7 @@ def _constants(module: Module) -> Iterator[tuple[str, str, int]]:
     for node in module.unit.tree.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             value = literal(node.value)
-            if value is not None and _CONSTANT.match(node.targets[0].id) and len(value) <= 80:
+            if value is not None and _CONSTANT.match(node.targets[0].id) and len(value) <= 80 and value.isprintable():
                 yield node.targets[0].id, value, node.lineno
         elif isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(item) for item in node.decorator_list):
             for field in node.body:
@@ -117,31 +152,3 @@ def _constants(module: Module) -> Iterator[tuple[str, str, int]]:
                     value = literal(field.value)
                     if value is not None:
                         yield f"{node.name}.{field.target.id}", value, field.lineno
-
-
-def _config_values(snapshot: Snapshot, path: str) -> list[tuple[str, str, int]]:
-    """(dotted name, value, line) of the scalar entries of a YAML or JSON file."""
-    if not path.endswith((".yaml", ".yml", ".json")):
-        return []
-    text = snapshot.text(path)
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError:
-        return []
-    found: list[tuple[str, str, int]] = []
-    _flatten(root, "", found)
-    return found[:_MAX_CONFIG_VALUES]
-
-
-def _flatten(node: Any, prefix: str, found: list[tuple[str, str, int]], depth: int = 0) -> None:
-    if depth > 8 or len(found) > _MAX_CONFIG_VALUES:
-        return
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                _flatten(value, f"{prefix}.{key.value}" if prefix else key.value, found, depth + 1)
-    elif isinstance(node, yaml.SequenceNode):
-        if prefix and node.value and all(isinstance(item, yaml.ScalarNode) for item in node.value):
-            found.append((prefix, " ".join(item.value for item in node.value)[:200], node.start_mark.line + 1))
-    elif isinstance(node, yaml.ScalarNode) and prefix:
-        found.append((prefix, node.value[:200], node.start_mark.line + 1))

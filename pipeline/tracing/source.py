@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CodeUnit", "NotebookCell", "notebook_cells", "parse_python", "read_unit"]
+__all__ = ["CodeUnit", "NotebookCell", "cells_by_line", "nested_deeper", "notebook_cells", "parse_python", "read_unit"]
 
 # Files above this are data or generated (the largest hand-written file in 16 published repositories has 290 kB).
 _PARSE_LIMIT = 1_500_000
@@ -83,6 +83,16 @@ def parse_python(code: str) -> tuple[ast.Module | None, str | None]:
         return None, f"{type(error).__name__}: {error}"
 
 
+def nested_deeper(tree: ast.AST, levels: int) -> bool:
+    """Has a syntax tree more than this many levels? Counted without recursion, which such a tree would break."""
+    below: list[ast.AST] = [tree]
+    for _ in range(levels):
+        below = [child for node in below for child in ast.iter_child_nodes(node)]
+        if not below:
+            return False
+    return True
+
+
 def notebook_cells(raw: str) -> tuple[NotebookCell, ...]:
     """The cells of a notebook in order, outputs left out.
 
@@ -113,6 +123,18 @@ def notebook_cells(raw: str) -> tuple[NotebookCell, ...]:
     return tuple(cells)
 
 
+def cells_by_line(raw: str) -> dict[int, int]:
+    """The number of the cell that each source line of a notebook's file belongs to: from published lines to cells.
+
+    Lines of outputs and of the file's own structure are in no cell. Where a cell's whole source is stored on one line,
+    that line is the cell.
+
+    Raises:
+        ValueError: `raw` is not a notebook.
+    """
+    return {line: cell.number for cell in notebook_cells(raw) for line in cell.stored}
+
+
 def _places(
     parts: list[str], lines: list[str], stored: list[str], heads: list[int], position: int
 ) -> tuple[tuple[int, ...], int]:
@@ -124,7 +146,8 @@ def _places(
         head = heads[index]
         opening = stored[head - 1].rstrip()
         if not opening.endswith("["):  # an empty list or one string: everything is on this line
-            if bool(lines) == ("[]" not in opening and '""' not in opening):
+            empty = opening.partition(":")[2].strip().rstrip(",") in {"[]", '""'}
+            if bool(lines) != empty:
                 return (head,) * len(lines), index + 1
             continue
         if head + len(parts) <= len(stored) and _holds(stored[head], parts[0] if parts else ""):

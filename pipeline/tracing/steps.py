@@ -26,6 +26,8 @@ _MAX_STEPS = 40
 _SMALL = 4
 """Functions up to this many lines are part of their caller's step."""
 _LONG_MAIN = 8
+_TOO_LONG = 80
+"""Nobody checks a step of more lines at one glance; of 1,337 published spans, 95% have at most 67."""
 _MAIN_NAMES = {"main", "run", "cli", "app", "train", "experiment", "entry"}
 _QUOTED = 120
 _PARSING = re.compile(r"ArgumentParser\(|\.parse_(?:known_)?args\(")
@@ -63,11 +65,11 @@ def requirements_of(
             (see `pipeline.tracing.relevance`). Empty: all of them.
     """
     kept = chosen(program, reaching, {module.path, *own}, about)
-    builder = _Builder(program, module, _mains(module, reaching), kept)
+    builder = _Builder(program, _mains(module, reaching) | _long(reaching, {module.path, *own}), kept)
     for reached in reaching.functions:
         builder.calls.setdefault((reached.caller, reached.line), []).append(reached)
     body = module.unit.tree.body if module.unit.tree is not None else []
-    builder.script(_script_body(body), None)
+    builder.script(module, _script_body(body), None)
     for reached in reaching.functions:  # whatever no block led to
         builder.function(reached)
     return [Requirement(text=step.text, spans=tuple(step.spans)) for step in _strongest(builder.steps)]
@@ -83,6 +85,15 @@ def _mains(module: Module, reaching: Reaching) -> set[tuple[str, str, int]]:
         and (item.definition.name in _MAIN_NAMES or item.caller is None)
         and _length(item.definition.node) > _LONG_MAIN
         and (item.definition.name in _MAIN_NAMES or _length(item.definition.node) > 60)
+    }
+
+
+def _long(reaching: Reaching, own: Collection[str]) -> set[_Key]:
+    """Functions of the experiment that are too long to be one step: their bodies are cut as scripts are."""
+    return {
+        item.definition.key
+        for item in reaching.functions
+        if item.definition.path in own and _length(item.definition.node) > _TOO_LONG
     }
 
 
@@ -106,8 +117,8 @@ class _Builder:
     """Collects the steps of one entry point in the order of its calls."""
 
     program: Program
-    module: Module
     mains: set[_Key]
+    """Functions whose bodies are cut into blocks."""
     kept: Collection[_Key]
     """Functions that may become steps; calls of the others are followed, but are none themselves."""
     calls: dict[tuple[_Key | None, int], list[Reached]] = field(default_factory=dict)
@@ -116,13 +127,13 @@ class _Builder:
     homes: dict[_Key, _Step | None] = field(default_factory=dict)
     """Functions that were dealt with, and the step that they became part of."""
 
-    def script(self, body: list[ast.stmt], key: _Key | None) -> None:
-        """The steps of module-level code, or of the body of a `main`."""
-        options = _option_statements(self.module, body)
+    def script(self, module: Module, body: list[ast.stmt], key: _Key | None) -> None:
+        """The steps of module-level code, or of the body of a `main` or a long function."""
+        options = _option_statements(module, body)
         if options:
-            self.steps.append(_arguments_step(self.module, *options))
+            self.steps.append(_arguments_step(module, *options))
         skipped = set(map(id, options[1])) if options else set()
-        for block in _blocks(self.module.unit, [node for node in body if id(node) not in skipped]):
+        for block in _blocks(module.unit, [node for node in body if id(node) not in skipped]):
             last = block[-1].end_lineno or block[-1].lineno
             inner = [
                 reached
@@ -130,7 +141,7 @@ class _Builder:
                 if caller == key and block[0].lineno <= line <= last
                 for reached in found
             ]
-            step = _block_step(self.module, block, inner)
+            step = _block_step(module, block, inner)
             if step is not None:
                 self.steps.append(step)
             for reached in inner:
@@ -144,14 +155,17 @@ class _Builder:
             return
         if definition.key in self.mains:
             self.homes[definition.key] = None
+            before = len(self.steps)
             body = [
                 node
                 for node in definition.node.body
                 if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
             ]
-            self.script(body, definition.key)
+            self.script(module, body, definition.key)
+            if len(self.steps) == before:  # nothing in it is a step by itself
+                self.homes[definition.key] = self._home(reached, module, parent)
             return
-        if parent is not None and _is_nested(definition, module):
+        if parent is not None and _is_nested(definition, module) and not self._is_part(definition):
             self.homes[definition.key] = parent  # part of the function around it, whose span holds it
             return
         home = self._home(reached, module, parent) if definition.key in self.kept else parent
@@ -160,6 +174,12 @@ class _Builder:
         for _, found in sorted(inner, key=lambda item: item[0]):
             for called in found:
                 self.function(called, home)
+
+    def _is_part(self, definition: Definition) -> bool:
+        """Is it a function of its own inside one that is cut into its parts?"""
+        around = definition.name.rpartition(".")[0]
+        cut = any(path == definition.path and name == around for path, name, _ in self.mains)
+        return cut and _length(definition.node) > _LONG_MAIN
 
     def _home(self, reached: Reached, module: Module, parent: _Step | None) -> _Step:
         """The step that a function is: its own, or its caller's when it is a line or two."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Record, Severity
 from pipeline.task import Hyperparameter, Requirement, SourceScript, Usage
 from pipeline.tracing.branches import drop_untaken, known_values
 from pipeline.tracing.callgraph import Reaching, reach
+from pipeline.tracing.factories import settle_factories
 from pipeline.tracing.focus import drop_unrelated
 from pipeline.tracing.needs import data_needs
 from pipeline.tracing.program import Module, Program
-from pipeline.tracing.settings import arguments_of, settings_of
+from pipeline.tracing.settings import arguments_of, config_needs, settings_of, unset_options
 from pipeline.tracing.steps import requirements_of
+from pipeline.tracing.values import Values, assigned_options
 
 __all__ = ["Trace", "trace"]
 
@@ -45,50 +48,63 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
         The trace. Files that cannot be parsed and calls that are chosen at run time are in its `problems`.
     """
     program = Program(snapshot)
-    requirements: list[Requirement] = []
-    needs: dict[str, None] = {}
-    reached: dict[str, None] = {}
-    modules: list[Module] = []
-    problems: list[Problem] = []
     entries = [source.path for source in sources if source.role == "entry"]
-    traced = entries or [source.path for source in sources if source.path.endswith((".py", ".ipynb"))]
+    paths = entries or [source.path for source in sources if source.path.endswith((".py", ".ipynb"))]
+    problems = [
+        _unparsed(path, program.errors.get(path, "it holds no Python"))
+        for path in paths
+        if program.module(path) is None
+    ]
+    modules = [module for path in paths if (module := program.module(path)) is not None]
+    for module in modules:
+        if module.unit.tree is not None:
+            drop_untaken(module.unit.tree, known_values(module.unit.tree, _commands(module.path, usage)))
+    first = [reach(program, module) for module in modules]  # whatever is chosen at run time, and by the task
+    reached = dict.fromkeys(path for reaching in first for path in reaching.files)
     configs = [source.path for source in sources if source.role == "config"]
     configs += [path for path in _named_configs(snapshot, usage) if path not in configs]
+    settings = settings_of(snapshot, _modules(program, [*paths, *reached]), configs, usage, entries=paths)
+    assigned = assigned_options(_code(program, reached, first))
+    values = Values(settings, assigned, unset_options(_modules(program, reached), settings))
+    program.settle(values)  # from here on, what the settings decide is decided
     own = {source.path for source in sources}
-    for path in traced:
-        module = program.module(path)
-        if module is None:
-            problems.append(_unparsed(path, program.errors.get(path, "it holds no Python")))
-            continue
-        if module.unit.tree is not None:
-            drop_untaken(module.unit.tree, known_values(module.unit.tree, _commands(path, usage)))
-        reaching = everything = reach(program, module)
-        if about and module.unit.tree is not None and (others := drop_unrelated(module.unit.tree, about)):
-            problems += _unrelated(path, others)
+    requirements: list[Requirement] = []
+    needs = dict.fromkeys(config_needs(settings))
+    running = dict.fromkeys(paths)
+    for module in modules:
+        reaching = reach(program, module)
+        if settle_factories(program, module, reaching, values):
             reaching = reach(program, module)
-        modules.append(module)
-        for step in requirements_of(program, module, reaching, own=own, about=about):
-            if step not in requirements:
-                requirements.append(step)
-        for need in data_needs(program, module, reaching):
-            needs.setdefault(need)
-        for name in everything.files:  # what the run imports does not depend on the question
-            reached.setdefault(name)
+        running.update(dict.fromkeys(reaching.files))
+        if about and module.unit.tree is not None and (others := drop_unrelated(module.unit.tree, about)):
+            problems += _unrelated(module.path, others)
+            reaching = reach(program, module)
+        steps = requirements_of(program, module, reaching, own=own, about=about)
+        requirements += [step for step in dict.fromkeys(steps) if step not in requirements]
+        needs.update(dict.fromkeys(data_needs(program, module, reaching, values)))
         problems += _dynamic(reaching)
-    for name in reached:
-        module = program.module(name)
-        if module is not None and module not in modules:
-            modules.append(module)
-    for path, error in sorted(program.errors.items()):
-        if path not in traced:
-            problems.append(_unparsed(path, error))
+    problems += [_unparsed(path, error) for path, error in sorted(program.errors.items()) if path not in paths]
     return Trace(
         requirements=tuple(requirements),
-        hyperparameters=settings_of(snapshot, modules, configs, usage),
+        hyperparameters=settings_of(snapshot, _modules(program, running), configs, usage, entries=paths),
         data_needs=tuple(needs),
-        reached=tuple(reached),
+        reached=tuple(reached | running),
         problems=tuple(dict.fromkeys(problems)),
     )
+
+
+def _code(program: Program, paths: Iterable[str], reachings: Iterable[Reaching]) -> Iterator[ast.AST]:
+    """What may run: the module-level code of files, and the functions that are reached."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    for module in _modules(program, paths):
+        if module.unit.tree is not None:
+            yield from (node for node in module.unit.tree.body if not isinstance(node, kinds))
+    for reaching in reachings:
+        yield from (item.definition.node for item in reaching.functions)
+
+
+def _modules(program: Program, paths: Iterable[str]) -> list[Module]:
+    return [module for path in dict.fromkeys(paths) if (module := program.module(path)) is not None]
 
 
 def _unrelated(path: str, names: Sequence[str]) -> list[Problem]:

@@ -31,7 +31,7 @@ _KINDS: Final[tuple[tuple[StepKind, str], ...]] = (
 )
 """Words of names and docstrings that tell the part of an experiment; the first kind that has one wins."""
 _EXTERNAL: Final[tuple[tuple[str, str], ...]] = (
-    ("backward step", "take optimisation steps"),
+    ("backward optimizer.step optimiser.step optim.step opt.step scaler.step", "take optimisation steps"),
     ("Adam AdamW SGD RMSprop LBFGS minimize least_squares curve_fit", "set up the optimiser {name}"),
     ("savefig", "save a figure"),
     ("to_csv json.dump np.save np.savez torch.save pickle.dump writerow write_text savez", "save results"),
@@ -94,7 +94,7 @@ def describe_function(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -
         text = split_name(base)
         text = text[:1].upper() + text[1:]
         if "." in name and not name.startswith("."):
-            text += f" of {split_name(name.rsplit('.', 1)[0])}"
+            text += f" of {split_name(name.split('.')[-2])}"
     details = _details(list(node.body))
     arguments = [argument.arg for argument in node.args.args if argument.arg not in {"self", "cls"}][:4]
     if not details and arguments:

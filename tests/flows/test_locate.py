@@ -40,6 +40,9 @@ def test_one_task_gives_ranking_chain_requirements_and_settings(world):
     spans = [span for step in found["requirements"] for span in step["spans"]]
     assert {"file", "path", "start", "end"} <= spans[0].keys()
     assert any(span["file"] == "train.py" for span in spans)
+    likely = [step["likely"] for step in found["requirements"]]
+    assert all(0 < value < 1 for value in likely)
+    assert min(likely) >= max((step["likely"] for step in found["requirements_elsewhere"]), default=0)
     assert {"name", "value", "source"} <= found["hyperparameters"][0].keys()
     assert found["engine"] == "keyless"
     assert not (world / "locate.html").exists()
@@ -53,6 +56,8 @@ def test_explaining_gives_reasons_and_a_page(world):
     assert TASK["question"] in page
     table = run("repositories/1", "--task", "task.json", "--explain", "--html", "own.html").stdout
     assert "train.py" in table
+    assert "dataset = spirals" in table
+    assert "data/spirals.npy" in table
     assert (world / "own.html").exists()
 
 

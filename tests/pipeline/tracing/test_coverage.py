@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pipeline.tracing import coverage
 from pipeline.tracing.coverage import definitions_of, lines_of
-from pipeline.tracing.source import CodeUnit
+from pipeline.tracing.source import CodeUnit, cells_by_line, read_unit
 from tests.pipeline.locator.repositories import make
 
 SCRIPT = '''"""Trains."""
@@ -85,7 +85,7 @@ def test_what_the_steps_hold_already_is_left_out(snapshot):
 
 def test_plain_files_are_cited_as_a_whole_and_what_cannot_be_read_not_at_all(snapshot):
     found = definitions_of(snapshot, ["run.sh", "big.yaml", "old.py", "binary.py", "missing.py", "run.sh"])
-    assert cited(found) == [("Shell script run.sh", 1, 3)]
+    assert cited(found) == [("Shell script run.sh runs train.py", 1, 3)]
 
 
 def test_spans_of_a_notebook_hold_source_lines_only(snapshot):
@@ -97,6 +97,28 @@ def test_spans_of_a_notebook_hold_source_lines_only(snapshot):
         "def f():\\n",
         "return 1",
     ]
+
+
+def test_lines_of_a_notebook_lead_to_cells_and_back():
+    stored = NOTEBOOK.splitlines()
+    cells = cells_by_line(NOTEBOOK)
+    assert {stored[line - 1].strip().strip('",'): number for line, number in cells.items()} == {
+        "x = 1\\n": 0,
+        "y = 2": 0,
+        "def f():\\n": 1,
+        "    return 1": 1,
+    }
+    unit = read_unit("notes.ipynb", NOTEBOOK)
+    numbers = range(1, len(unit.code.splitlines()) + 1)
+    assert {unit.line(number): unit.cell(number) for number in numbers} == cells
+
+
+def test_a_cell_on_one_line_is_found_whatever_its_text_holds():
+    raw = json.dumps(
+        {"cells": [{"cell_type": "code", "source": '!run loggers=[] "a=[]"', "outputs": []}, cell("y = 2")]}, indent=1
+    )
+    held = {raw.splitlines()[line - 1].strip() for line, number in cells_by_line(raw).items() if number == 0}
+    assert held == {'"source": "!run loggers=[] \\"a=[]\\"",'}
 
 
 STATEMENTS = ["import os", "x = 1", "def f():\n    return 1", "class A:\n    y = 2", "", "for i in x:\n    i"]

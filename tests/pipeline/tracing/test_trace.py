@@ -122,6 +122,17 @@ def test_what_cannot_be_parsed_is_a_problem_not_an_error(tmp_path):
     assert "Python 2" in found.problems[0].message
 
 
+def test_code_that_is_nested_too_deeply_is_a_problem_not_an_error(tmp_path):
+    branches = "".join(f"{'el' if n else ''}if args.m == 'a{n}':\n    print({n})\n" for n in range(400))
+    code = (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--m', default='a1')\nargs = p.parse_args()\n"
+    )
+    found = run_trace(tmp_path / "a", {"run.py": code + branches}, "run.py")
+    assert "nested" in found.problems[0].message
+    fewer = "".join(branches.splitlines(keepends=True)[:400])
+    assert run_trace(tmp_path / "b", {"run.py": code + fewer}, "run.py").problems == ()
+
+
 def test_recursion_and_import_cycles_end(tmp_path):
     files = {
         "a.py": "import b\n\n\ndef f(n):\n    x = 1\n    y = 2\n    z = 3\n    return b.g(n)\n\n\nf(1)\n",
