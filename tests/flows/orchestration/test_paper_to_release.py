@@ -212,10 +212,10 @@ def test_a_sweep_has_the_scores_of_the_command_and_is_judged_again(
     assert machine.table("sweep") == [{"run": "noop", "state": "Completed", "what happened": ""}]
     (episode,) = machine.table("episodes")
     assert (episode["episode"], episode["status"], episode["C"]) == (f"{task}/0", "scored", 0.0)
-    machine.expbench("evaluate", curated.root, "--agent", "noop", "--out", tmp_path / "run", "--tasks", task)
+    machine.expbench("evaluate", curated.root, "--agent", "noop", "--out", tmp_path / "noop", "--tasks", task)
     run = machine.directory / "sweep" / "noop"
     rows = []
-    for root in (run, tmp_path / "run"):
+    for root in (run, tmp_path / "noop"):
         row = EpisodeScores.model_validate_json((root / "episodes" / task / "0" / "scores.json").read_bytes())
         rows.append(row.evolve(wall_s=None))
     assert rows[0] == rows[1]
