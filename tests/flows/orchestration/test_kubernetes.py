@@ -23,7 +23,7 @@ import yaml
 from flows.review import Answer, decide
 from pipeline.task import Status
 from tests.flows.orchestration.cluster import SCHEMA, Cluster, cluster_at
-from tests.flows.orchestration.machine import Machine, wait_until
+from tests.flows.orchestration.machine import Machine
 from tests.flows.review.support import candidate, review_workspace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -131,8 +131,8 @@ def worker_on(machine: Machine, cluster: Cluster) -> Iterator[None]:
 
 
 @pytest.mark.prefect
-def test_a_run_is_carried_out_by_a_job_and_a_waiting_one_is_deleted(machine: Machine, tmp_path: Path) -> None:
-    """From submission to the job's end on a node that has the GPU; where none has, cancelling takes the job away."""
+def test_a_run_is_carried_out_by_a_job(machine: Machine, tmp_path: Path) -> None:
+    """From submission to the job's end on a node that has the GPU. Cancelling is not tested: see docs/prefect.md."""
     pytest.importorskip("prefect_kubernetes")
     workspace = review_workspace(machine.directory / "on-kubernetes", candidate())
     decide(workspace, candidate().id, Answer(decision="approve", reviewer="Ada"))
@@ -142,14 +142,3 @@ def test_a_run_is_carried_out_by_a_job_and_a_waiting_one_is_deleted(machine: Mac
         assert workspace.load_task(candidate().id).status is Status.RELEASED
         job = next(iter(cluster.jobs.values()))
         assert job["metadata"]["labels"]["prefect.io/flow-run-id"] == run
-        cluster.labels = {"nvidia.com/gpu.product": "Tesla-T4"}
-        waiting = machine.submit("release/kubernetes", workspace=workspace.root)
-        wait_until(lambda: len(cluster.jobs) == 2, "the second job")
-        machine.wait_for(waiting, "Submitting", "Pending")
-        machine.prefect("flow-run", "cancel", waiting)
-        machine.wait_for(waiting, "Cancelled")
-        wait_until(lambda: cluster.deleted, "the job to be deleted")
-        assert len(cluster.jobs) == 1
-    name, options = cluster.deleted[0]
-    assert name not in cluster.processes, "it never started"
-    assert "Foreground" in json.dumps(options), "its pods go with it"
