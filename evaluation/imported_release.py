@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from evaluation.families.registry import family_rules
 from evaluation.recipes import NOT_BUILT
@@ -33,6 +33,8 @@ __all__ = ["FAMILIES", "HEAD", "MASK", "ImportedRelease", "is_imported_release",
 HEAD: Final = "imported-release.json"
 FAMILIES: Final = "families"
 MASK: Final = "mask.json"
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
 _NO_PAPER: Final = "its paper was neither in the release nor given: import it again with --papers DIR"
 
 
@@ -64,7 +66,7 @@ def load_imported_release(
     Raises:
         ExpbenchError: `RECORD_INVALID`: a file of it cannot be read.
     """
-    head = _head(directory / HEAD)
+    head = _read(directory / HEAD, ImportedRelease)
     tasks: list[EvaluationTask] = []
     problems: list[Problem] = []
     workspace = Workspace(directory)
@@ -89,9 +91,9 @@ def load_imported_release(
     return sorted(tasks, key=lambda task: task.id), problems
 
 
-def _head(path: Path) -> ImportedRelease:
+def _read(path: Path, model: type[RecordT]) -> RecordT:
     try:
-        return ImportedRelease.model_validate_json(path.read_bytes())
+        return model.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         raise ExpbenchError(
             FailureKind.RECORD_INVALID, str(path), f"cannot be read: {str(error).splitlines()[0]}",
@@ -104,13 +106,7 @@ def _experiment(
 ) -> tuple[EvaluationTask, list[Problem]]:
     task = workspace.load_task(task_id)
     path, archive = workspace.task_dir(task_id) / MASK, archive_name(task_id)
-    try:
-        recipe = MaskRecipe.model_validate_json(path.read_bytes()) if path.is_file() else None
-    except ValidationError as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID, str(path), f"cannot be read: {str(error).splitlines()[0]}",
-            consequence="There are no tasks to evaluate", next_step="Import the release again",
-        ) from error  # fmt: skip
+    recipe = _read(path, MaskRecipe) if path.is_file() else None
     built = NOT_BUILT
     if build:
         there = archive if (workspace.root / archive).is_file() else None

@@ -156,6 +156,7 @@ class _Planner:
         self.snapshot = snapshot
         self.entries = {entry.path: entry for entry in entries(snapshot.root)}
         self.digests = {file.path: file.sha256 for file in snapshot.files}
+        self.needed_files = [path for path in map(needed_file, task.truth.data_needs) if path]
         self.chosen: dict[str, MaskedPath] = {}
         self.edits: list[TextEdit] = []
         self.problems: list[Problem] = []
@@ -260,9 +261,9 @@ class _Planner:
 
     def _needed(self, path: str) -> bool:
         """Whether the run reads this file; a need may be said from a folder above the repository or below its root."""
-        needs = filter(None, map(needed_file, self.task.truth.data_needs))
         return any(
-            f"/{need}".endswith(f"/{path}") or ("/" in need and f"/{path}".endswith(f"/{need}")) for need in needs
+            f"/{need}".endswith(f"/{path}") or ("/" in need and f"/{path}".endswith(f"/{need}"))
+            for need in self.needed_files
         )
 
     def _bare_repositories(self) -> None:

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Option", "effective", "literal", "read_options"]
+__all__ = ["Option", "as_number", "effective", "literal", "read_options"]
 
 _ABSL = {
     "DEFINE_string",
@@ -203,12 +203,12 @@ def effective(options: Sequence[Option], arguments: Sequence[str]) -> dict[str, 
         if option is not None and option.switch and not equals:
             off = option.negated or flag.startswith("--no-")
             values[option.name] = "False" if off else "True"
-        elif word.startswith("-") and not _number(word):
+        elif word.startswith("-") and as_number(word) is None:
             taken = [attached] if equals else []
             while (
                 not equals
                 and index < len(arguments)
-                and (not arguments[index].startswith("-") or _number(arguments[index]))
+                and (not arguments[index].startswith("-") or as_number(arguments[index]) is not None)
             ):
                 taken.append(arguments[index])
                 index += 1
@@ -232,12 +232,12 @@ def _abbreviated(flag: str, by_flag: dict[str, Option]) -> Option | None:
     return next(iter(matches.values())) if len(matches) == 1 else None
 
 
-def _number(word: str) -> bool:
+def as_number(text: str) -> float | None:
+    """The number that a text is, as Python reads it; None when it is none."""
     try:
-        float(word)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def spelled(argv: Sequence[str]) -> str:

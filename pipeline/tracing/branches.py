@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 
-from pipeline.tracing.arguments import Option, effective, literal, read_options
+from pipeline.tracing.arguments import Option, as_number, effective, literal, read_options
 from pipeline.tracing.values import Values
 
 __all__ = ["drop_decided", "drop_untaken", "known_values", "prune"]
@@ -138,7 +138,7 @@ def _against(value: str, operator: ast.cmpop, constant: ast.Constant) -> bool | 
 
 def _truth_of(value: str) -> bool:
     """What `if` makes of a value as it is written: 0 and false are false, any other word is true."""
-    number = _number(value)
+    number = as_number(value)
     return bool(number) if number is not None else value.lower() not in _FALSE
 
 
@@ -146,20 +146,13 @@ def _equal(value: str, node: ast.expr) -> bool:
     other = literal(node) or ""
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         return _truth_of(value) == node.value
-    numbers = _number(value), _number(other)
+    numbers = as_number(value), as_number(other)
     return numbers[0] == numbers[1] if None not in numbers else value == other
 
 
 def _ordered(value: str, operator: ast.cmpop, other: str | None) -> bool | None:
-    left, right = _number(value), _number(other or "")
+    left, right = as_number(value), as_number(other or "")
     if left is None or right is None:
         return None
     outcomes = {ast.Gt: left > right, ast.GtE: left >= right, ast.Lt: left < right, ast.LtE: left <= right}
     return outcomes.get(type(operator))
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from pipeline.tracing.branches import prune
 from pipeline.tracing.callgraph import Reached, Reaching
-from pipeline.tracing.program import Function, Module, Program, dotted
+from pipeline.tracing.program import Function, Module, Program, called_name, parameters_of
 from pipeline.tracing.scopes import Scopes
 from pipeline.tracing.values import Values
 
@@ -69,14 +69,12 @@ def _calls(entry: Module, functions: Iterable[Reached]) -> dict[str, list[tuple[
         for node in ast.walk(body):
             if isinstance(node, ast.Call) and id(node) not in seen:
                 seen.add(id(node))
-                name = dotted(node.func) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
-                found.setdefault(name.rpartition(".")[2], []).append((node, where))
+                found.setdefault(called_name(node).rpartition(".")[2], []).append((node, where))
     return found
 
 
 def _chosen_by(node: Function) -> set[str]:
     """Parameters that `if` compares with constants, and that the body does not change."""
-    parameters = {item.arg for item in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
     compared: set[str] = set()
     bound: set[str] = set()
     for item in ast.walk(node):
@@ -86,4 +84,4 @@ def _chosen_by(node: Function) -> set[str]:
             compared |= {side.id for side in sides if isinstance(side, ast.Name)}
         elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
             bound.add(item.id)
-    return (parameters & compared) - bound
+    return (compared & set(parameters_of(node))) - bound

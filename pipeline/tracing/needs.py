@@ -7,7 +7,7 @@ import re
 
 from pipeline.tracing.arguments import literal
 from pipeline.tracing.callgraph import Reaching
-from pipeline.tracing.program import Module, Program, dotted
+from pipeline.tracing.program import Module, Program, called_name, dotted
 from pipeline.tracing.scopes import Scopes
 from pipeline.tracing.values import Values
 
@@ -121,7 +121,7 @@ class _Reader:
 
     def writes(self, node: ast.Call) -> list[str]:
         """Files that a call writes."""
-        name = dotted(node.func) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
+        name = called_name(node)
         if name == "open" and _mode(node).startswith(_WRITING) and node.args:
             return [self._argument(node.args[0])]
         match = _WRITERS.search(name)
@@ -131,7 +131,7 @@ class _Reader:
         return [self._argument(node.args[place])]
 
     def _called(self, node: ast.Call) -> list[str]:
-        name = dotted(node.func) or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
+        name = called_name(node)
         if dotted(node.func) and self._program.find(self._home, name) is not None:
             return []  # the repository's own `load_model`: what it reads is found where it is read
         if _BUNDLED.search(name):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pipeline.tracing.modules import ModuleMap
 from pipeline.tracing.source import CodeUnit
 
-__all__ = ["Definition", "Function", "Module", "collect", "dotted", "parse_module"]
+__all__ = ["Definition", "Function", "Module", "called_name", "collect", "dotted", "parameters_of", "parse_module"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -144,6 +144,16 @@ def dotted(node: ast.expr | None) -> str:
     if not isinstance(node, ast.Name):
         return ""
     return ".".join([node.id, *reversed(parts)])
+
+
+def called_name(call: ast.Call) -> str:
+    """The dotted name of what is called, the method of anything else (`make().fit()`); empty where it has none."""
+    return dotted(call.func) or (call.func.attr if isinstance(call.func, ast.Attribute) else "")
+
+
+def parameters_of(node: Function) -> list[str]:
+    """Names of a function's parameters in order, those that only keywords reach last."""
+    return [item.arg for item in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
 
 
 def _inside(spans: list[tuple[int, int]]) -> set[int]:

@@ -15,11 +15,20 @@ from pipeline.repository import Snapshot
 from pipeline.tracing.branches import drop_decided
 from pipeline.tracing.dispatch import settle
 from pipeline.tracing.modules import ModuleMap
-from pipeline.tracing.parsed import Definition, Function, Module, collect, dotted, parse_module
+from pipeline.tracing.parsed import (
+    Definition,
+    Function,
+    Module,
+    called_name,
+    collect,
+    dotted,
+    parameters_of,
+    parse_module,
+)
 from pipeline.tracing.source import nested_deeper, read_unit
 from pipeline.tracing.values import Values
 
-__all__ = ["Definition", "Function", "Module", "Program", "dotted"]
+__all__ = ["Definition", "Function", "Module", "Program", "called_name", "dotted", "parameters_of"]
 
 _FOLLOW = 6
 _DEEPEST = 250

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 
 from pipeline.tracing.callgraph import Reached, Reaching
-from pipeline.tracing.program import Definition, Function, Module, Program, dotted
+from pipeline.tracing.program import Definition, Function, Module, Program, called_name, dotted, parameters_of
 from pipeline.tracing.values import Names, Values
 
 __all__ = ["Scopes"]
@@ -63,7 +63,7 @@ class Scopes:
         if name in assigned:
             return self.text(assigned[name], where)
         reached = self._reached.get(where) if where is not None else None
-        if reached is not None and name in _parameters(reached.definition.node):
+        if reached is not None and name in parameters_of(reached.definition.node):
             return self._argument(reached, name)
         module = self._program.module(reached.definition.path) if reached is not None else self._entry
         found = self._program.find(module, name) if module is not None else None
@@ -112,7 +112,7 @@ class Scopes:
             return self.text(keyword, where)
         if any(word.arg is None for word in call.keywords) or any(isinstance(i, ast.Starred) for i in call.args):
             return None  # `make(**options)`
-        parameters = _parameters(definition.node)
+        parameters = parameters_of(definition.node)
         skipped = 1 if definition.owner is not None and parameters[:1] in (["self"], ["cls"]) else 0
         place = parameters.index(name) - skipped
         if 0 <= place < len(call.args):
@@ -129,7 +129,7 @@ class Scopes:
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno == reached.line]
         short = reached.definition.name.rpartition(".")[2]
         wanted = {reached.definition.owner, short} if short == "__init__" else {short}
-        named = [node for node in calls if (dotted(node.func) or _attribute(node)).rpartition(".")[2] in wanted]
+        named = [node for node in calls if called_name(node).rpartition(".")[2] in wanted]
         found = named or calls
         return found[0] if len(found) == 1 else None
 
@@ -144,14 +144,6 @@ def _constants(module: Module, depth: int = 4) -> Names:
         return Values(()).text(value, _constants(module, depth - 1)) if value is not None and depth else None
 
     return name
-
-
-def _attribute(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
-
-
-def _parameters(node: Function) -> list[str]:
-    return [item.arg for item in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
 
 
 def _defaults(node: Function) -> dict[str, ast.expr]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from pipeline.task import Hyperparameter
-from pipeline.tracing.arguments import literal
+from pipeline.tracing.arguments import as_number, literal
 
 __all__ = ["SEVERAL", "Names", "Values", "assigned_options", "holder_path"]
 
@@ -147,7 +147,7 @@ class Values:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Div):
             separator = "" if isinstance(node.op, ast.Add) else "/"
             sides = [self.text(node.left, names, depth), self.text(node.right, names, depth)]
-            if separator == "" and all(side is not None and _is_number(side) for side in sides):
+            if separator == "" and all(side is not None and as_number(side) is not None for side in sides):
                 return None  # a sum, not a text
             return _path(sides) if separator else _joined("", sides)
         if isinstance(node, ast.Call):
@@ -197,11 +197,3 @@ def _path(parts: list[str | None]) -> str | None:
         return None
     found = posixpath.join(*known)
     return posixpath.normpath(found) if known[0] == "." or ".." in known else found
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
