@@ -19,7 +19,7 @@ from pipeline.repository import Snapshot
 from pipeline.task import Usage
 from pipeline.tracing.arguments import Option, effective, literal
 from pipeline.tracing.source import read_unit
-from pipeline.validation.commands import started_program
+from pipeline.validation.commands import StartedProgram, started_program
 from pipeline.validation.scale import configs_of, integers_in, readable_config
 
 __all__ = ["seeds_in_force", "with_seed"]
@@ -53,14 +53,14 @@ def seeds_in_force(snapshot: Snapshot, usage: Sequence[Usage], sources: Sequence
 
 def with_seed(snapshot: Snapshot, step: Usage, repeat: int) -> tuple[str, ...]:
     """The words of a command for one repeat (from 1), with a seed where the script takes one and nothing sets it."""
-    option = _free(snapshot, step)
+    program = started_program(snapshot, step)
+    option = _free(program) if program is not None else None
     return step.argv if option is None else (*step.argv, max(option.flags, key=len), str(repeat - 1))
 
 
-def _free(snapshot: Snapshot, step: Usage) -> Option | None:
+def _free(program: StartedProgram) -> Option | None:
     """The option for a seed that nothing sets; only of a program whose one parser surely understands it."""
-    program = started_program(snapshot, step)
-    if program is None or not program.own_options:
+    if not program.own_options:
         return None
     options = [option for _, option in program.options]
     given = effective(options, program.arguments)
@@ -85,7 +85,7 @@ def _of_command(snapshot: Snapshot, step: Usage) -> Iterator[SeedUse]:
     program = started_program(snapshot, step)
     if program is None:
         return
-    free = _free(snapshot, step)
+    free = _free(program)
     given = effective([option for _, option in program.options], program.arguments)
     for path, option in program.options:
         if not _is_seed(option):
