@@ -7,22 +7,22 @@ Images are not removed here: they are a cache that `docker image ls --filter lab
 
 from __future__ import annotations
 
+import contextlib
 import os
-import re
 import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import Reporter, SilentReporter
+from pipeline.sandbox._bootstrap import cleared_directory, go_on, import_root, run_debootstrap
 from pipeline.sandbox._engine import connection, engine_error
 from pipeline.sandbox._hostconfig import debian_mirror
-from pipeline.sandbox._locks import locked
+from pipeline.sandbox._locks import cache_directory, locked
 from pipeline.sandbox._ubuntu import UBUNTU, ubuntu_keyring, ubuntu_mirror
+from pipeline.sandbox.base import StopHandle
 from pipeline.schema import Record
 
 if TYPE_CHECKING:
@@ -42,6 +42,12 @@ __all__ = [
 _REPOSITORY_BASE: Final = "expbench/base"
 _BASE_VARIABLE: Final = "EXPBENCH_BASE_IMAGE"
 SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_CHANGES: Final = [
+    f"ENV PATH={SYSTEM_PATH}",
+    "LABEL expbench=1",
+    "LABEL expbench.kind=image",
+    "LABEL expbench.base=debootstrap",
+]
 
 
 SUITES: Final = {
@@ -106,12 +112,19 @@ def configured_base() -> str:
     return os.environ.get(_BASE_VARIABLE, "")
 
 
-def base_image(recipe: BaseRecipe | None = None, *, reporter: Reporter | None = None) -> BaseImage:
+def base_image(
+    recipe: BaseRecipe | None = None, *, reporter: Reporter | None = None, stop: StopHandle | None = None
+) -> BaseImage:
     """The base image: the one named by EXPBENCH_BASE_IMAGE, or ours, made now when there is none (about two minutes).
+
+    Args:
+        recipe: what ours is made from.
+        reporter: progress.
+        stop: gives the making up; so does an exception in this thread (Ctrl-C). Nothing half-made stays.
 
     Raises:
         ExpbenchError: `SANDBOX_UNAVAILABLE` (no engine, or no way to get a base), `NETWORK`, `DISK_FULL`,
-            `SANDBOX_BROKEN`.
+            `SANDBOX_BROKEN`, `INTERRUPTED`.
     """
     recipe, reporter = recipe or BaseRecipe(), reporter or SilentReporter()
     with connection() as client:
@@ -121,15 +134,17 @@ def base_image(recipe: BaseRecipe | None = None, *, reporter: Reporter | None = 
         found = image_id(client, recipe.reference)
         if found:
             return BaseImage(reference=recipe.reference, digest=found, origin="present")
-        with locked("base-" + recipe.reference.rpartition(":")[2]):
+        what = f"base image {recipe.reference}"
+        waiting = None if stop is None else partial(go_on, stop, what)
+        with locked("base-" + recipe.reference.rpartition(":")[2], waiting) as lock:
             found = image_id(client, recipe.reference)
             if found:
                 return BaseImage(reference=recipe.reference, digest=found, origin="present")
             if os.geteuid() == 0 and shutil.which("debootstrap"):
-                _bootstrap(client, recipe, reporter)
+                _bootstrap(client, recipe, lock, reporter, stop)
                 origin: Literal["debootstrap", "registry"] = "debootstrap"
             else:
-                _pull(client, recipe, reporter)
+                _pull(client, recipe, reporter, stop)
                 origin = "registry"
             return BaseImage(reference=recipe.reference, digest=require_image(client, recipe.reference), origin=origin)
 
@@ -175,55 +190,38 @@ def require_image(client: DockerClient, reference: str) -> str:
     return found
 
 
-def _bootstrap(client: DockerClient, recipe: BaseRecipe, reporter: Reporter) -> None:
+def _bootstrap(
+    client: DockerClient, recipe: BaseRecipe, lock: int, reporter: Reporter, stop: StopHandle | None
+) -> None:
     mirror = ubuntu_mirror() if recipe.ubuntu else debian_mirror()
     reporter.start("base image")
     where = mirror or "debootstrap's own mirror"
     name = "Ubuntu" if recipe.ubuntu else "Debian"
     reporter.step("base image", f"bootstrapping {name} {recipe.suite} from {where} (about two minutes, once)")
-    with tempfile.TemporaryDirectory(prefix="expbench-base-") as scratch:
-        root = Path(scratch) / "root"
+    place = cache_directory() / "bases" / recipe.reference.rpartition(":")[2]
+    with cleared_directory(place) as scratch:
+        root = scratch / "root"
         argv = ["debootstrap", f"--variant={recipe.variant}", f"--include={','.join(recipe.include)}"]
         script: list[str] = []
         if recipe.ubuntu:
-            keyring = ubuntu_keyring(Path(scratch), mirror or UBUNTU)
+            keyring = ubuntu_keyring(scratch, mirror or UBUNTU)
             argv += [f"--components={','.join(recipe.components)}", f"--keyring={keyring}", "--force-check-gpg"]
             # an older debootstrap does not know newer releases by name; they are all made in the same way
             script = ["/usr/share/debootstrap/scripts/gutsy"]
         target = [recipe.suite, str(root), *([mirror] if mirror else []), *script]
-        lines = _streamed([*argv, *target], where, reporter)
-        _finish_root(root, recipe, mirror or debian_mirror(root / "etc/apt"))
-        reporter.step("base image", "importing into Docker")
-        _import(client, root, recipe, lines)
-    reporter.end("base image", recipe.reference)
-
-
-def _streamed(argv: list[str], where: str, reporter: Reporter) -> list[str]:
-    """Run debootstrap with its steps reported; its last lines."""
-    tail: list[str] = []
-    with subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            tail = [*tail[-30:], line.rstrip()]
-            if re.match(r"I: (?:Installing|Unpacking|Configuring|Resolving|Base) .*(?:packages|system)", line):
-                reporter.step("base image", line[3:].strip())
-        code = process.wait()
-    if code != 0:
-        errors = [line for line in tail if line.startswith(("E:", "W:"))] or tail[-3:]
-        text = "; ".join(errors)
-        network = any(word in text for word in ("Failed getting release", "Couldn't download", "resolve"))
-        disk = "No space left" in text
-        raise ExpbenchError(
-            FailureKind.DISK_FULL if disk else FailureKind.NETWORK if network else FailureKind.SANDBOX_BROKEN,
-            f"base image ({argv[0]} from {where})",
-            f"debootstrap ended with {code}: {text[:600]}",
-            consequence="There is no base image, so no container can be run",
+        run_debootstrap(
+            [*argv, *target],
+            what=f"base image (debootstrap from {where})",
             next_step=f"Check that the mirror can be reached, or name another base image in {_BASE_VARIABLE}, "
             "or use `--sandbox process`",
+            lock=lock,
+            reporter=reporter,
+            stop=stop,
         )
-    return tail
+        _finish_root(root, recipe, mirror or debian_mirror(root / "etc/apt"))
+        reporter.step("base image", "importing into Docker")
+        import_root(client, root, recipe.reference, _CHANGES, stop)
+    reporter.end("base image", recipe.reference)
 
 
 def _finish_root(root: Path, recipe: BaseRecipe, mirror: str | None) -> None:
@@ -243,36 +241,7 @@ def _finish_root(root: Path, recipe: BaseRecipe, mirror: str | None) -> None:
     (root / "etc/machine-id").write_text("", encoding="utf-8")
 
 
-def _import(client: DockerClient, root: Path, recipe: BaseRecipe, lines: list[str]) -> None:
-    from docker.errors import APIError
-
-    repository, _, tag = recipe.reference.rpartition(":")
-    changes = [
-        f"ENV PATH={SYSTEM_PATH}",
-        "LABEL expbench=1",
-        "LABEL expbench.kind=image",
-        "LABEL expbench.base=debootstrap",
-    ]
-    argv = ["tar", "--numeric-owner", "--sort=name", "--exclude=./dev/*", "-C", str(root), "-c", "."]
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as archive:
-        assert archive.stdout is not None
-        try:
-            answer = client.api.import_image_from_data(
-                _chunks(archive.stdout), repository=repository, tag=tag, changes=changes
-            )
-        except (APIError, OSError) as error:
-            archive.kill()
-            raise engine_error(error, f"import of base image {recipe.reference}") from error
-    if archive.returncode != 0 or '"error"' in str(answer):
-        raise engine_error(RuntimeError(f"import failed: {answer}"), f"import of base image {recipe.reference}")
-
-
-def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    while data := stream.read(1 << 20):
-        yield data
-
-
-def _pull(client: DockerClient, recipe: BaseRecipe, reporter: Reporter) -> None:
+def _pull(client: DockerClient, recipe: BaseRecipe, reporter: Reporter, stop: StopHandle | None) -> None:
     """The official image by its tag, resolved once; from then on our own tag names what was pulled."""
     from docker.errors import APIError
 
@@ -280,7 +249,13 @@ def _pull(client: DockerClient, recipe: BaseRecipe, reporter: Reporter) -> None:
     reporter.start("base image")
     reporter.step("base image", f"pulling {name}")
     try:
-        pulled = client.images.pull(recipe.registry_image, tag=recipe.registry_tag)
+        # the engine gives a pull up when nobody listens to its progress any more
+        with contextlib.closing(
+            client.api.pull(recipe.registry_image, tag=recipe.registry_tag, stream=True, decode=True)
+        ) as progress:
+            for _ in progress:
+                go_on(stop, f"pull of {name}")
+        pulled = client.images.get(name)
     except APIError as error:
         how = "needs root" if shutil.which("debootstrap") else "needs `apt install debootstrap`, and root"
         raise ExpbenchError(

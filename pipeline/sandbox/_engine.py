@@ -51,7 +51,7 @@ def given_up(what: str, reason: str) -> ExpbenchError:
         FailureKind.INTERRUPTED,
         what,
         f"was given up: {reason}",
-        consequence="Its container was removed, and no image was made",
+        consequence="What was begun was removed, and no image was made",
         next_step="Run the same command again, with --resume where it has one",
     )
 
@@ -223,6 +223,8 @@ class Attached:
                 if time.monotonic() > deadline:
                     raise engine_error(error, f"removal of container {self.id[:12]}") from error
                 time.sleep(0.02)
+            else:
+                return
 
     def fileno(self) -> int:
         """See `Channel`."""

@@ -35,7 +35,7 @@ def _taken(descriptor: int, *, wait: bool) -> bool:
 
 
 @contextlib.contextmanager
-def locked(name: str, waiting: Callable[[], object] | None = None) -> Iterator[None]:
+def locked(name: str, waiting: Callable[[], object] | None = None) -> Iterator[int]:
     """Hold the lock of this name against other threads and processes of this user; waits for it.
 
     The kernel releases it when its holder dies, so there are no stale locks.
@@ -43,6 +43,9 @@ def locked(name: str, waiting: Callable[[], object] | None = None) -> Iterator[N
     Args:
         name: of the lock.
         waiting: called again and again while somebody else holds it; what it raises ends the wait.
+
+    Yields:
+        Its descriptor: a child process that inherits it holds the lock, too, until it ends.
     """
     directory = cache_directory() / "locks"
     directory.mkdir(parents=True, exist_ok=True)
@@ -52,6 +55,6 @@ def locked(name: str, waiting: Callable[[], object] | None = None) -> Iterator[N
             assert waiting is not None
             waiting()
             time.sleep(_POLL_S)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)

@@ -17,7 +17,8 @@ from pipeline.digests import digest_of
 from pipeline.errors import FAILURES, ExpbenchError, FailureKind
 from pipeline.progress import Reporter
 from pipeline.sandbox._base_image import SYSTEM_PATH, BaseImage, BaseRecipe, base_image, image_id, require_image
-from pipeline.sandbox._engine import Attached, connection, engine_error, given_up, labels
+from pipeline.sandbox._bootstrap import go_on
+from pipeline.sandbox._engine import Attached, connection, engine_error, labels
 from pipeline.sandbox._hostconfig import install_settings
 from pipeline.sandbox._installlog import diagnose
 from pipeline.sandbox._locks import locked
@@ -92,7 +93,7 @@ def build_environment(
     spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter, stop: StopHandle | None = None
 ) -> Image:
     """The image of `spec` on our base; see `StoppableSandbox.build`."""
-    base = base_image(BaseRecipe.for_python(spec.python), reporter=reporter)
+    base = base_image(BaseRecipe.for_python(spec.python), reporter=reporter, stop=stop)
     digest = digest_of({"spec": spec.digest, "base": base.digest, "builder": _source("builder.py")})[:16]
     reference = f"{_REPOSITORY_ENV}:{digest}"
     with connection() as client:
@@ -101,17 +102,12 @@ def build_environment(
             return Image(reference=reference, digest=found, spec_digest=spec.digest)
         reporter.start("environment")
         reporter.step("environment", f"building {reference} ({len(spec.packages)} packages)")
-        with locked("env-" + digest, None if stop is None else partial(_go_on, stop, reference)):
+        with locked("env-" + digest, None if stop is None else partial(go_on, stop, f"build of {reference}")):
             found = image_id(client, reference) or _build_with_retries(
                 client, base, spec, reference, log=log, owner=owner, reporter=reporter, stop=stop
             )
         reporter.end("environment", reference)
         return Image(reference=reference, digest=found, spec_digest=spec.digest)
-
-
-def _go_on(stop: StopHandle, reference: str) -> None:
-    if stop.reason:
-        raise given_up(f"build of {reference}", stop.reason)
 
 
 def _build_with_retries(
