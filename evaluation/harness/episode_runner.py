@@ -16,21 +16,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from pydantic import BaseModel
 
-from evaluation.episode import EpisodeFolder, EpisodeLimits, EpisodeState, Step
-from evaluation.execution import validate_execution
-from evaluation.families.base import FamilyRules
+from evaluation.episode import EpisodeFolder, EpisodeState, Step
 from evaluation.families.experiment import instructions
 from evaluation.families.registry import family_rules
 from evaluation.grading import score_episode
 from evaluation.harness.agent_step import AgentStep, no_companion, read_agent_run
+from evaluation.harness.graders import Graders
+from evaluation.harness.stoppable import Stoppable
 from evaluation.harness.submission_reader import take_submission
 from evaluation.harness.workspace import build_image, scratch_directory, workspace_after
-from evaluation.integrity.monitor import check_integrity
-from evaluation.judges.judge import judge
 from evaluation.lock import EpisodeLock, lock_episode
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.submission import Submission
@@ -38,22 +36,12 @@ from evaluation.task import EvaluationTask
 from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, Judgement
 from pipeline.errors import Cause, ExpbenchError, FailureKind
 from pipeline.files import remove_tree
-from pipeline.llm import ModelClient
 from pipeline.progress import Reporter
-from pipeline.sandbox.base import (
-    BuildSpec,
-    Image,
-    RunResult,
-    RunSpec,
-    Sandbox,
-    SandboxStatus,
-    StopHandle,
-    StoppableSandbox,
-)
+from pipeline.sandbox.base import Image, StopHandle
 from pipeline.store import write_if_changed
 from pipeline.task import Verdict
 
-__all__ = ["EpisodeRunner", "Graders", "Stoppable", "episode_folder", "load_state"]
+__all__ = ["EpisodeRunner", "episode_folder", "load_state"]
 
 _ATTEMPTS: Final = 3
 """Of a step, when the machinery fails: the second try mends what a busy engine does, a third has mended little here."""
@@ -69,52 +57,6 @@ _BLOCKING: Final = frozenset(
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Value = TypeVar("Value")
-
-
-class IntegrityCheck(Protocol):
-    """`evaluation.integrity.monitor.check_integrity`."""
-
-    def __call__(
-        self, task: EvaluationTask, folder: EpisodeFolder, submission: Submission, *, client: ModelClient | None,
-        reporter: Reporter,
-    ) -> IntegrityReport: ...  # fmt: skip
-
-
-class ExecutionCheck(Protocol):
-    """`evaluation.execution.validate_execution`."""
-
-    def __call__(
-        self, task: EvaluationTask, folder: EpisodeFolder, submission: Submission, *, sandbox: Sandbox,
-        limits: EpisodeLimits, owner: str, reporter: Reporter,
-    ) -> ExecutionReport | None: ...  # fmt: skip
-
-
-class Judge(Protocol):
-    """`evaluation.judges.judge.judge`."""
-
-    def __call__(
-        self, task: EvaluationTask, folder: EpisodeFolder, submission: Submission, *, client: ModelClient | None,
-        panel: int = 1, reporter: Reporter,
-    ) -> Judgement | None: ...  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Graders:
-    """Who grades; the defaults are the project's own."""
-
-    integrity: IntegrityCheck = check_integrity
-    execution: ExecutionCheck = validate_execution
-    judge: Judge = judge
-    client: ModelClient | None = None
-    """None: the keyless monitor and judge."""
-    panel: int = 1
-    execute_all: bool = False
-
-    def of(self, rules: FamilyRules | None) -> Graders:
-        """These, or those of another family."""
-        if rules is None:
-            return self
-        return replace(self, integrity=rules.integrity, execution=rules.execution, judge=rules.judge)
 
 
 @dataclass(frozen=True)
@@ -359,31 +301,6 @@ class _Episode:
     @staticmethod
     def _write(path: Path, value: BaseModel) -> None:
         write_if_changed(path, value.model_dump_json(indent=1) + "\n")
-
-
-class Stoppable:
-    """A sandbox whose every run ends when the run of the harness is interrupted; for graders, which know no handle."""
-
-    def __init__(self, sandbox: StoppableSandbox, stop: StopHandle) -> None:
-        self._sandbox = sandbox
-        self._stop = stop
-        self.name = sandbox.name
-
-    def status(self) -> SandboxStatus:
-        """As the sandbox below."""
-        return self._sandbox.status()
-
-    def build(self, spec: BuildSpec, *, log: Path, owner: str, reporter: Reporter) -> Image:
-        """As the sandbox below, until the handle says stop."""
-        return self._sandbox.build(spec, log=log, owner=owner, reporter=reporter, stop=self._stop)
-
-    def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
-        """As the sandbox below, until the handle says stop."""
-        return self._sandbox.run(image, tree, spec, out=out, owner=owner, stop=self._stop)
-
-    def reap(self, owner: str) -> int:
-        """As the sandbox below."""
-        return self._sandbox.reap(owner)
 
 
 def _blocked(task: str, reason: str) -> ExpbenchError:

@@ -97,14 +97,23 @@ def open_run(root: Path, *, resume: bool) -> Iterator[None]:
         ExpbenchError: `WORKSPACE_CONFLICT`: it is there already and `resume` was not asked for, or it is something
             else; `WORKSPACE_LOCKED`: another process works in it.
     """
+    require_place(root, resume=resume)
+    root.mkdir(parents=True, exist_ok=True)
+    with exclusive_lock(root / ".lock", str(root)):
+        yield
+
+
+def require_place(root: Path, *, resume: bool) -> None:
+    """Can a run be begun, or gone on with, in this directory?
+
+    Raises:
+        ExpbenchError: `WORKSPACE_CONFLICT`.
+    """
     path = root / _FILE
     if root.is_file() or (root.exists() and not path.is_file() and any(i.name not in _OURS for i in root.iterdir())):
         raise _conflict(root, "holds something that is no run", "Choose another --out")
     if path.is_file() and not resume:
         raise _conflict(root, "is there already", "Add --resume to go on with it, or choose another --out")
-    root.mkdir(parents=True, exist_ok=True)
-    with exclusive_lock(root / ".lock", str(root)):
-        yield
 
 
 def begin_run(root: Path, record: RunRecord) -> None:

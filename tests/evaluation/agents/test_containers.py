@@ -15,7 +15,8 @@ from evaluation.agents.bundles import RECIPES, find_bundle
 from evaluation.agents.registry import get_agent
 from evaluation.episode import EpisodeLimits
 from evaluation.harness.agent_step import AgentStep
-from evaluation.harness.episode_runner import EpisodeRunner, Graders, episode_folder, load_state
+from evaluation.harness.episode_runner import EpisodeRunner, episode_folder, load_state
+from evaluation.harness.graders import Graders
 from evaluation.harness.run import run_owner
 from evaluation.harness.workspace import remove_scratch
 from evaluation.scores import EpisodeStatus

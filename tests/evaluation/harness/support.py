@@ -15,8 +15,9 @@ from pydantic import SecretStr
 from evaluation.agents.base import AgentAdapter
 from evaluation.episode import EpisodeLimits
 from evaluation.harness.agent_step import AgentStep
-from evaluation.harness.episode_runner import EpisodeRunner, Graders
+from evaluation.harness.episode_runner import EpisodeRunner
 from evaluation.harness.gateway import MODEL_SOCKET, Gateway
+from evaluation.harness.graders import Graders
 from evaluation.harness.meter import GatewayTotals
 from evaluation.harness.recorder import read_calls
 from evaluation.harness.run import run_owner

@@ -13,7 +13,8 @@ from evaluation.agents.command import CommandAgent
 from evaluation.agents.readers.events import Builder
 from evaluation.agents.registry import get_agent
 from evaluation.episode import EpisodeState, Step
-from evaluation.harness.episode_runner import EpisodeRunner, Graders, episode_folder, load_state
+from evaluation.harness.episode_runner import EpisodeRunner, episode_folder, load_state
+from evaluation.harness.graders import Graders
 from evaluation.harness.run import run_episodes, run_owner
 from evaluation.harness.workspace import remove_scratch
 from evaluation.scores import EpisodeScores, EpisodeStatus

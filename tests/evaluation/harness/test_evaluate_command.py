@@ -10,10 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from evaluation.harness.run import RunRecord, begin_run, open_run, read_run
+from evaluation.task import EvaluationTask
 from flows.cli import app
 from flows.evaluate import parse_network
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock
+from tests.evaluation.harness.support import tiny_tasks
 
 
 def invoke(*arguments: str) -> Any:
@@ -64,13 +66,61 @@ def test_what_cannot_be_run_is_refused_with_a_way_on(
 
 def test_a_limit_of_money_needs_a_price(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setattr("flows.evaluate._sandbox", lambda: None)
+    monkeypatch.setattr("flows.evaluate.agent_sandbox", lambda: None)
     error = refused(
         "evaluate", str(source), "--agent", "command", "--agent-option", "cmd=x", "--model", "mine", "--max-usd", "1",
         "--out", str(tmp_path / "run"),
     )  # fmt: skip
     assert error.kind is FailureKind.USAGE
     assert "price" in error.cause
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EvaluationTask]:
+    """A source of one task; no key, no endpoint and no Docker Engine in the environment."""
+    found = tiny_tasks(tmp_path / "tasks", 1)
+    monkeypatch.setattr("flows.evaluate.load_chosen", lambda *_: found)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "EXPBENCH_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    return found
+
+
+@pytest.mark.usefixtures("tasks")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--agent", "command"], "there is no command"),
+        (["--agent", "iterative"], "no model is given"),
+        (["--agent", "iterative", "--model", "m"], "OPENAI_API_KEY"),
+    ],
+)
+def test_what_keeps_an_agent_from_starting_is_said_before_a_run_is_begun(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], words: str
+) -> None:
+    monkeypatch.setattr("flows.evaluate.agent_sandbox", lambda: None)
+    error = refused("evaluate", str(source), "--out", str(tmp_path / "run"), *options)
+    assert words in str(error)
+    assert not (tmp_path / "run" / "run.yaml").exists(), "mended, the same command works without --resume"
+
+
+@pytest.mark.usefixtures("tasks")
+def test_a_dry_run_tells_everything_that_is_in_the_way(source: Path, tmp_path: Path) -> None:
+    begin_run_in(tmp_path / "run")
+    result = invoke(
+        "evaluate", str(source), "--agent", "iterative", "--out", str(tmp_path / "run"), "--dry-run", "--json"
+    )
+    found = json.loads(result.stdout)["obstacles"]
+    assert [row["exit_code"] for row in found] == [7, 5, 2]
+    assert result.exit_code == 7
+    for row, words in zip(found, ("Docker Engine", "--resume", "no model is given"), strict=True):
+        assert words in row["message"]
+    assert "--sandbox process" not in found[0]["message"], "agents work in containers only"
+
+
+def begin_run_in(root: Path) -> None:
+    with open_run(root, resume=False):
+        begin_run(root, RunRecord(run="run", source="s", agent="noop", tasks={"t": "1"}))
 
 
 @pytest.mark.parametrize("text", ["allow=", "allow=*", "allow=http://x.org", "allow=x.org:80", "everything"])
