@@ -24,7 +24,8 @@ from evaluation.a2a.server import address, agent_card, listen, running, serve
 from evaluation.agents.registry import get_agent
 from evaluation.episode import EpisodeLimits
 from evaluation.harness.agent_step import AgentStep
-from evaluation.harness.episode_runner import EpisodeRunner, Graders, episode_folder
+from evaluation.harness.episode_runner import EpisodeRunner, episode_folder
+from evaluation.harness.graders import Graders
 from evaluation.harness.run import JudgeRecord, RunRecord, begin_run, open_run, run_episodes, run_owner, task_digest
 from evaluation.harness.workspace import remove_scratch, scratch_root
 from evaluation.scores import EpisodeScores, EpisodeStatus

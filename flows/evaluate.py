@@ -11,22 +11,37 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from evaluation.agents.base import AgentAdapter
 from evaluation.agents.registry import get_agent
-from evaluation.harness.run import JudgeRecord, RunRecord, begin_run, open_run, run_episodes, run_owner, task_digest
+from evaluation.harness.run import (
+    JudgeRecord,
+    RunRecord,
+    begin_run,
+    open_run,
+    require_place,
+    run_episodes,
+    run_owner,
+    task_digest,
+)
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.task import EvaluationTask
 from flows.engines import ModelOptions
-from flows.evaluation_records import EvaluateOptions, EvaluationOutcome, EvaluationPlan
+from flows.evaluation_checks import (
+    agent_sandbox,
+    obstacles,
+    require_available,
+    require_launch,
+    require_no_secrets,
+    upstreams_and_prices,
+    without_unused_model,
+)
+from flows.evaluation_records import EvaluateOptions, EvaluationOutcome, EvaluationPlan, Obstacle
 from flows.grading_model import grading_model
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm import redact
 from pipeline.progress import Reporter
-from pipeline.sandbox import StoppableSandbox, open_sandbox
 from pipeline.version import version
 
 if TYPE_CHECKING:
     from evaluation.harness.episode_runner import EpisodeRunner
-    from evaluation.harness.upstream import Upstream
-    from pipeline.llm import ModelClient, PriceList
+    from pipeline.llm import ModelClient
 
 __all__ = [
     "CarryOut", "EvaluateOptions", "EvaluationOutcome", "EvaluationPlan", "Prepared", "episode_runner", "evaluate",
@@ -37,17 +52,22 @@ _WORKSPACES: Final = "workspaces"
 
 
 def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
-    """What `evaluate` would do; nothing is run and nothing is written to the run's directory.
+    """What `evaluate` would do, and what is in its way; nothing is run and nothing is written to the run's directory.
 
     Raises:
-        ExpbenchError: as `evaluate`, as far as it can be told without running anything.
+        ExpbenchError: `USAGE`, there is no such agent, option or task; `RECORD_INVALID`, the source cannot be read.
     """
     agent = get_agent(options.agent, options.agent_options)
-    options = _without_unused_model(options, agent)
+    options = without_unused_model(options, agent)
     with tempfile.TemporaryDirectory(prefix="expbench-plan-") as scratch:
         tasks = load_chosen(options, Path(scratch), reporter)
     from evaluation.lock import environment_spec
 
+    checks = (
+        lambda: require_available(agent), lambda: require_no_secrets(options), agent_sandbox,
+        lambda: require_place(options.root, resume=options.resume), lambda: require_launch(agent, options, tasks),
+    )  # fmt: skip
+    found = obstacles(checks)
     availability = agent.availability()
     open_tasks = [task for task in tasks if not task.blocked]
     episodes = len(tasks) * options.repeats
@@ -65,6 +85,10 @@ def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
         blocked=tuple((task.id, task.blocked) for task in tasks if task.blocked),
         environments=len({environment_spec(task).digest for task in open_tasks}),
         longest_hours=round(rounds * options.limits.wall_s / 3600, 2),
+        obstacles=tuple(
+            Obstacle(message=str(error), exit_code=error.exit_code)
+            for error in {str(error): error for error in found}.values()
+        ),
     )
 
 
@@ -102,16 +126,17 @@ def evaluate(options: EvaluateOptions, reporter: Reporter, carry_out: CarryOut |
     from flows.episode_alone import leave_no_orphans
 
     agent = get_agent(options.agent, options.agent_options)
-    options = _without_unused_model(options, agent)
-    _require_available(agent)
-    _require_no_secrets(options)
+    options = without_unused_model(options, agent)
+    require_available(agent)
+    require_no_secrets(options)
     if carry_out is None:
-        _sandbox()  # before anything is written; elsewhere each machine has an engine of its own
+        agent_sandbox()  # before anything is written; elsewhere each machine has an engine of its own
     root = options.root
-    _upstreams_and_prices(options)
+    upstreams_and_prices(options)
     with open_run(root, resume=options.resume), grading_model(options.judge, options.judging, root) as client:
         tasks = load_chosen(options, root / _WORKSPACES, reporter)
         record = _record(options, agent, tasks)
+        require_launch(agent, options, tasks)
         begin_run(root, record)
         leave_no_orphans(root, record, here=carry_out is None)
         prepared = Prepared(options=options, record=record, tasks=tuple(tasks), agent=agent, client=client)
@@ -137,12 +162,13 @@ def episode_runner(prepared: Prepared, *, owner: str, reporter: Reporter) -> Epi
         reporter: progress.
     """
     from evaluation.harness.agent_step import AgentStep
-    from evaluation.harness.episode_runner import EpisodeRunner, Graders
+    from evaluation.harness.episode_runner import EpisodeRunner
+    from evaluation.harness.graders import Graders
 
     options = prepared.options
-    upstreams, prices = _upstreams_and_prices(options)
+    upstreams, prices = upstreams_and_prices(options)
     step = AgentStep(
-        agent=prepared.agent, sandbox=_sandbox(), limits=options.limits, owner=owner, model=options.model,
+        agent=prepared.agent, sandbox=agent_sandbox(), limits=options.limits, owner=owner, model=options.model,
         upstreams=upstreams, prices=prices, allow=options.network, gpu_type=options.gpu_type,
     )  # fmt: skip
     graders = Graders(client=prepared.client, panel=options.panel, execute_all=options.execute_all)
@@ -257,77 +283,6 @@ def _judge_name(options: EvaluateOptions) -> str:
     if model is None:
         return "keyless"
     return model if options.panel == 1 else f"{model}, panel of {options.panel}"
-
-
-def _without_unused_model(options: EvaluateOptions, agent: AgentAdapter) -> EvaluateOptions:
-    """A model that the environment names is not the model of an agent that calls none."""
-    return options.evolve(model=None) if agent.kind == "bound" else options
-
-
-def _require_available(agent: AgentAdapter) -> None:
-    found = agent.availability()
-    if not found.available:
-        raise ExpbenchError(
-            FailureKind.TOOL_MISSING, f"agent {agent.name}", found.detail, consequence="No episode was run",
-            next_step=found.next_step or "`expbench agents` says what it needs",
-        )  # fmt: skip
-
-
-def _require_no_secrets(options: EvaluateOptions) -> None:
-    """Options of agents are written down: a key does not belong there, and the container must not get one."""
-    held = [name for name, value in options.agent_options.items() if redact(value) != value]
-    if held:
-        raise ExpbenchError(
-            FailureKind.USAGE, f"--agent-option {held[0]}", "holds what looks like a key",
-            consequence="No episode was run",
-            next_step="Leave it out: the gateway adds keys outside the container, from the environment",
-        )  # fmt: skip
-
-
-def _sandbox() -> StoppableSandbox:
-    """Docker: only a container keeps the ground truth on this machine out of an agent's sight.
-
-    Raises:
-        ExpbenchError: `SANDBOX_UNAVAILABLE`.
-    """
-    sandbox = open_sandbox("docker")
-    assert isinstance(sandbox, StoppableSandbox)
-    return sandbox
-
-
-def _upstreams(options: EvaluateOptions) -> tuple[Upstream, ...]:
-    """The endpoints for the agent's model; none where the run names no model.
-
-    Raises:
-        ExpbenchError: `AUTHENTICATION`: a model is named, and there is no key for any endpoint.
-    """
-    if options.model is None:
-        return ()
-    from evaluation.harness.upstream import upstreams_from_environment
-
-    found, missing = upstreams_from_environment()
-    if not found:
-        raise missing[0]
-    return found
-
-
-def _upstreams_and_prices(options: EvaluateOptions) -> tuple[tuple[Upstream, ...], PriceList]:
-    """Endpoints and prices of the agent's model. A limit of money can be kept only where the model has a price.
-
-    Raises:
-        ExpbenchError: `USAGE`, it has none; see `_upstreams`.
-    """
-    from pipeline.llm import load_prices
-
-    prices, upstreams = load_prices(), _upstreams(options)
-    wanted = options.limits.money_usd is not None and options.model is not None and bool(upstreams)
-    if wanted and not any(upstream.priced(prices, str(options.model)) for upstream in upstreams):
-        raise ExpbenchError(
-            FailureKind.USAGE, "--max-usd", f"the price of {options.model} is not known, so the limit cannot be kept",
-            consequence="No episode was run",
-            next_step="Add its price to a file named by EXPBENCH_PRICES (docs/models.md), or give --max-tokens",
-        )  # fmt: skip
-    return upstreams, prices
 
 
 def _outcome(options: EvaluateOptions, rows: Sequence[EpisodeScores]) -> EvaluationOutcome:

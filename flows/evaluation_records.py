@@ -12,7 +12,7 @@ from flows.engines import ModelOptions
 from flows.grading_model import GradingEngine
 from pipeline.schema import Record, StoredRecord
 
-__all__ = ["EvaluateOptions", "EvaluationOutcome", "EvaluationPlan"]
+__all__ = ["EvaluateOptions", "EvaluationOutcome", "EvaluationPlan", "Obstacle"]
 
 
 class EvaluateOptions(Record):
@@ -50,6 +50,13 @@ class EvaluateOptions(Record):
         return self.judge_limits.evolve(name=self.judge_model)
 
 
+class Obstacle(Record):
+    """What would keep `evaluate` from beginning."""
+
+    message: str
+    exit_code: int
+
+
 class EvaluationPlan(Record):
     """What would be done (`--dry-run`)."""
 
@@ -67,6 +74,8 @@ class EvaluationPlan(Record):
     """Different environments that have to be there."""
     longest_hours: float
     """If every episode takes all its time, with this many workers."""
+    obstacles: tuple[Obstacle, ...] = ()
+    """Empty: it would begin."""
 
 
 class EvaluationOutcome(StoredRecord):

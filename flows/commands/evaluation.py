@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from flows.commands import evaluation_options as given
 from flows.commands.shared import Json, agent_options_of, escape, print_value, resumable
 
 if TYPE_CHECKING:
     from evaluation.scores import EpisodeScores
+    from flows.evaluation_records import EvaluateOptions
 
 __all__ = ["app"]
 
 app = typer.Typer()
-
-_LIMITS = "Limits of an episode"
-_GRADING = "Grading"
 
 
 @app.command(
@@ -32,120 +31,84 @@ _GRADING = "Grading"
     "130 interrupted."
 )
 def evaluate(
-    source: Annotated[
-        Path, typer.Argument(help="Workspace, release, or published EXP-Bench data.", metavar="SOURCE", exists=True)
-    ],
-    agent: Annotated[str, typer.Option(help="Name of the agent (see `expbench agents`).")],
-    agent_option: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE for the agent; may be repeated.", metavar="NAME=VALUE")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="The agent's model; default: EXPBENCH_MODEL.")] = None,
-    tasks: Annotated[
-        list[str] | None, typer.Option(help="Only tasks whose id matches; may be repeated.", metavar="GLOB")
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 1,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Episodes at once.")] = 1,
-    out: Annotated[
-        Path | None, typer.Option(help="Run to write; default: ./expbench-run-<agent>.", metavar="RUN")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run; finished steps are kept.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be done.")] = False,
-    wall_minutes: Annotated[
-        float, typer.Option(min=0.01, help="Wall time (EXP-Bench: 40).", rich_help_panel=_LIMITS)
-    ] = 40.0,
-    max_calls: Annotated[int | None, typer.Option(min=0, help="Model calls.", rich_help_panel=_LIMITS)] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Tokens, input and output.", rich_help_panel=_LIMITS)
-    ] = None,
-    max_usd: Annotated[float | None, typer.Option(min=0, help="Money for calls.", rich_help_panel=_LIMITS)] = None,
-    cpus: Annotated[float, typer.Option(min=0.1, help="CPUs of an episode.", rich_help_panel=_LIMITS)] = 2.0,
-    memory_mb: Annotated[int, typer.Option(min=64, help="Memory of an episode.", rich_help_panel=_LIMITS)] = 4096,
-    disk_mb: Annotated[
-        int, typer.Option(min=16, help="Counts as memory of this machine.", rich_help_panel=_LIMITS)
-    ] = 4096,
-    gpus: Annotated[int, typer.Option(min=0, help="GPUs of an episode.", rich_help_panel=_LIMITS)] = 0,
-    gpu_type: Annotated[
-        str | None, typer.Option(help="Part of the GPU's name, e.g. A40.", rich_help_panel=_LIMITS)
-    ] = None,
-    network: Annotated[
-        str,
-        typer.Option(
-            help="What the agent may reach beside its model: `none`, or `allow=HOST,...` (TLS, recorded).",
-            rich_help_panel=_LIMITS,
-        ),
-    ] = "none",
-    judge: Annotated[
-        Literal["keyless", "model"],
-        typer.Option(help="Who grades; `keyless` needs no language model.", rich_help_panel=_GRADING),
-    ] = "keyless",
-    judge_model: Annotated[
-        str | None, typer.Option(help="Name of the judge; default: EXPBENCH_MODEL.", rich_help_panel=_GRADING)
-    ] = None,
-    panel: Annotated[int, typer.Option(min=1, help="Votes per criterion.", rich_help_panel=_GRADING)] = 1,
-    judge_usd: Annotated[
-        float | None,
-        typer.Option(min=0.0, help="Money that the judging model may cost in this run.", rich_help_panel=_GRADING),
-    ] = None,
-    judge_calls: Annotated[
-        int | None, typer.Option(min=0, help="Calls that it may make.", rich_help_panel=_GRADING)
-    ] = None,
-    judge_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Tokens that it may use.", rich_help_panel=_GRADING)
-    ] = None,
-    execute_all: Annotated[
-        bool,
-        typer.Option("--execute-all", help="Re-execute what the monitor fails, too.", rich_help_panel=_GRADING),
-    ] = False,
-    ablate: Annotated[
-        str,
-        typer.Option(
-            help="Leave out a share of the set-up (`method:0.5`), or a tool of the workspace (`tool:read-paper`).",
-            rich_help_panel=_GRADING,
-        ),
-    ] = "",
+    source: given.Source,
+    agent: given.AgentName,
+    agent_option: given.AgentOptions = None,
+    model: given.AgentModel = None,
+    tasks: given.TaskPatterns = None,
+    repeats: given.Repeats = 1,
+    workers: given.Workers = 1,
+    out: given.RunToWrite = None,
+    resume: given.Resume = False,
+    dry_run: given.DryRun = False,
+    wall_minutes: given.WallMinutes = 40.0,
+    max_calls: given.MaxCalls = None,
+    max_tokens: given.MaxTokens = None,
+    max_usd: given.MaxUsd = None,
+    cpus: given.Cpus = 2.0,
+    memory_mb: given.MemoryMb = 4096,
+    disk_mb: given.DiskMb = 4096,
+    gpus: given.Gpus = 0,
+    gpu_type: given.GpuType = None,
+    network: given.Network = "none",
+    judge: given.JudgeEngine = "keyless",
+    judge_model: given.JudgeModel = None,
+    panel: given.Panel = 1,
+    judge_usd: given.JudgeUsd = None,
+    judge_calls: given.JudgeCalls = None,
+    judge_tokens: given.JudgeTokens = None,
+    execute_all: given.ExecuteAll = False,
+    ablate: given.Ablate = "",
     json_output: Json = False,
 ) -> None:
     """Run an agent on tasks: masked workspace, agent, submission, monitor, re-execution, judge, scores."""
     from decimal import Decimal
 
-    from evaluation.episode import EpisodeLimits
-    from flows.engines import ModelOptions
-    from flows.evaluate import EvaluateOptions, parse_network, plan
+    from flows.orchestration.evaluation_options import EvaluationParameters, options_from
+
+    parameters = EvaluationParameters(
+        agent_options=agent_options_of(agent_option or []), wall_minutes=wall_minutes, max_calls=max_calls,
+        max_tokens=max_tokens, max_usd=max_usd, cpus=cpus, memory_mb=memory_mb, disk_mb=disk_mb, gpus=gpus,
+        gpu_type=gpu_type, network=network, judge=judge, judge_model=judge_model, panel=panel,
+        judge_budget_usd=None if judge_usd is None else Decimal(str(judge_usd)), judge_max_calls=judge_calls,
+        judge_max_tokens=judge_tokens, execute_all=execute_all, ablate=ablate,
+    )  # fmt: skip
+    options = options_from(
+        parameters, source=source, agent=agent, out=out, model=model, repeats=repeats, tasks=tasks, concurrency=workers
+    )
+    (_show_plan if dry_run else _evaluate)(options.evolve(resume=resume), json_output)
+
+
+def _show_plan(options: EvaluateOptions, json_output: bool) -> None:
+    from flows.evaluate import plan
+    from flows.progress import TerminalReporter
+
+    with TerminalReporter() as reporter:
+        planned = plan(options, reporter)
+    if json_output:
+        print_value(planned.model_dump(mode="json"), True)
+    else:
+        model = planned.model or "none"
+        shown = {
+            "run": planned.run,
+            "agent": f"{planned.agent} {planned.agent_version or ''}".strip() + f" ({planned.detail}); model: {model}",
+            "judge": planned.judge,
+            "episodes": f"{planned.episodes} of {len(planned.tasks)} task(s), {options.workers} at once; "
+            f"at most {planned.longest_hours:g} hours",
+            "environments": planned.environments,
+            "tasks": "\n".join(planned.tasks),
+            "blocked": "\n".join(f"{task}: {reason}" for task, reason in planned.blocked) or "none",
+            "in the way": "\n".join(obstacle.message for obstacle in planned.obstacles) or "nothing",
+        }
+        print_value(shown, False)
+    if planned.obstacles:
+        raise typer.Exit(planned.obstacles[0].exit_code)
+
+
+def _evaluate(options: EvaluateOptions, json_output: bool) -> None:
     from flows.evaluate import evaluate as run
     from flows.progress import TerminalReporter
-    from pipeline.llm import ModelSettings
 
-    options = EvaluateOptions(
-        source=source,
-        agent=agent,
-        agent_options=agent_options_of(agent_option or []),
-        model=model or ModelSettings().name,
-        tasks=tuple(tasks or ()),
-        repeats=repeats,
-        workers=workers,
-        limits=EpisodeLimits(
-            wall_s=wall_minutes * 60, model_calls=max_calls, tokens=max_tokens, money_usd=max_usd, cpus=cpus,
-            memory_mb=memory_mb, disk_mb=disk_mb, gpus=gpus,
-        ),
-        gpu_type=gpu_type,
-        judge=judge,
-        judge_model=judge_model,
-        judge_limits=ModelOptions(
-            budget_usd=None if judge_usd is None else Decimal(str(judge_usd)), max_calls=judge_calls,
-            max_tokens=judge_tokens,
-        ),
-        panel=panel,
-        out=out,
-        resume=resume,
-        ablation=ablate,
-        network=parse_network(network),
-        execute_all=execute_all,
-    )  # fmt: skip
-    if dry_run:
-        with TerminalReporter() as reporter:
-            planned = plan(options, reporter)
-        print_value(planned.model_dump(mode="json"), json_output)
-        return
     with resumable("expbench evaluate"), TerminalReporter() as reporter:
         outcome = run(options, reporter)
     if json_output:
@@ -238,9 +201,11 @@ def episodes(
 
 
 def _print_rows(console: Console, rows: list[EpisodeScores] | tuple[EpisodeScores, ...]) -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("episode", "status", "M", "D", "I", "E", "C", "USD", "s", box=None, padding=(0, 2, 0, 0))
+    # folded, not cut: tasks of one paper differ at the end of their names
+    names = ("status", "M", "D", "I", "E", "C", "USD", "s")
+    table = Table(Column("episode", overflow="fold"), *names, box=None, padding=(0, 2, 0, 0))
     for row in rows:
         figures = [_share(value) for value in (row.monitor, row.design, row.implementation, row.execution)]
         cost = "?" if row.cost_usd is None else f"{row.cost_usd:.2f}"
