@@ -44,6 +44,8 @@ __all__ = ["CHUNK", "EpisodePage", "Render", "episode_page"]
 
 CHUNK: Final = 150
 """Events in the page itself, and in each file after it: about 300 KB where commands print what they usually do."""
+_MOST_CHUNKS: Final = 200
+"""Files of a trajectory at most: a search loads all of them, and a browser needs some milliseconds for each."""
 _LOG: Final = 20_000
 _ANSWERS: Final = frozenset({ViolationKind.PAPER_ACCESS, ViolationKind.GIT_HISTORY, ViolationKind.MASKED_CONTENT})
 """Violations after which an agent's texts may hold the answer."""
@@ -90,7 +92,8 @@ def episode_page(
     withheld = _withheld(episode.scores, records) if public else ""
     clean = cleaner(_private_texts(records.judgement) if public else ())
     events = [] if withheld else records.events
-    rendered = [events_html(events[start : start + CHUNK], clean) for start in range(0, len(events), CHUNK)]
+    size = max(CHUNK, -(-len(events) // _MOST_CHUNKS))
+    rendered = [events_html(events[start : start + size], clean) for start in range(0, len(events), size)]
     kinds = Counter[str](event.kind for event in records.events)
     context = {
         "scores": episode.scores,
@@ -113,10 +116,10 @@ def episode_page(
         "kinds": [(kind, name, kinds[kind]) for kind, name in KIND_NAMES.items() if kinds[kind]],
         "total": len(events),
         "chunks": json.dumps([chunk_names(number) for number in range(1, len(rendered))]),
-        "first": Markup(rendered[0]) if rendered else "",  # noqa: S704 - `events_html` escapes
+        "first": Markup("".join(rendered[0])) if rendered else "",  # noqa: S704 - `events_html` escapes
         "problems": [clean(text) for text in records.problems],
     }
-    scripts = tuple(f"expbenchEvents({json.dumps(text)});\n" for text in rendered[1:])
+    scripts = tuple(f"expbenchEvents({n}, {json.dumps(blocks)});\n" for n, blocks in enumerate(rendered[1:], 1))
     return EpisodePage(render("episode.html.j2", context), scripts)
 
 

@@ -21,8 +21,12 @@ CHROMIUM = Path("/usr/bin/chromium")
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("browser")
-    run = write_run(root / "run", tasks=4, events=400, texts=HOSTILE)
+    return written(tmp_path_factory.mktemp("browser"), tasks=4, events=400, texts=HOSTILE)
+
+
+def written(root: Path, *, tasks: int, events: int, texts: tuple[str, ...]) -> Path:
+    """The report of a synthetic run."""
+    run = write_run(root / "run", tasks=tasks, events=events, texts=texts)
     results = load_results([run])
     summary = summarise(results, resamples=50)
     write_html(
@@ -71,7 +75,30 @@ def test_events_are_loaded_searched_and_linked(report: Path, tab: Any) -> None:
     tab.goto(f"{page.as_uri()}#e390")
     tab.wait_for_selector("#e390[open]")
     tab.fill("#search", "--n 393")
-    expect(tab.locator(".event:not([hidden])")).to_have_count(2)  # not by `wait_for_function`: the policy forbids eval
+    expect(tab.locator(".event")).to_have_count(2)  # not by `wait_for_function`: the policy forbids eval
+    tab.fill("#search", "")
+    expect(tab.locator(".event")).to_have_count(250)  # the first 150 and the part with #390
+    tab.locator(".gap").click()
+    expect(tab.locator(".event")).to_have_count(400)
+    expect(tab.locator("#more")).to_be_hidden()
+    assert not tab.errors
+
+
+def test_a_very_long_trajectory_is_not_loaded_to_reach_its_end(tmp_path: Path, tab: Any) -> None:
+    """100,000 events: going through all of them to the last took more than two minutes."""
+    from playwright.sync_api import expect
+
+    page = next(written(tmp_path, tasks=1, events=40_000, texts=()).glob("episodes/*/*/0.html"))
+    assert len(list(page.parent.glob("*.js"))) == 199
+    tab.goto(f"{page.as_uri()}#e39990")
+    tab.wait_for_selector("#e39990[open]")
+    assert tab.locator(".event").count() == 400
+    assert tab.locator("#more").is_hidden(), "the end is there; what lies between has a button of its own"
+    tab.fill("#search", "--n 39993")
+    expect(tab.locator(".event")).to_have_count(2, timeout=60_000)
+    tab.fill("#search", "-")
+    expect(tab.locator("#shown")).to_contain_text("narrow the search", timeout=60_000)
+    expect(tab.locator(".event")).to_have_count(1000)
     assert not tab.errors
 
 

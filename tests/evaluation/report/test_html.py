@@ -181,11 +181,12 @@ def test_long_trajectories_are_cut_into_files_of_escaped_text(tmp_path: Path) ->
     chunks = json.loads(attributes["data-chunks"] or "")
     assert chunks == ["0.events-1.js", "0.events-2.js"]
     seen = {value for name, value in page.attributes if name == "id"}
-    for chunk in chunks:
+    for number, chunk in enumerate(chunks, 1):
         script = next(out.glob(f"episodes/*/*/{chunk}")).read_text()
-        held = re.fullmatch(r"expbenchEvents\((.*)\);\n", script, re.S)
+        held = re.fullmatch(r"expbenchEvents\((\d+), (.*)\);\n", script, re.S)
         assert held is not None
-        part = Page(json.loads(held[1]))
+        assert int(held[1]) == number
+        part = Page("".join(json.loads(held[2])))
         assert not part.scripts
         assert not [name for name, _ in part.attributes if name.startswith("on")]
         seen |= {value for name, value in part.attributes if name == "id"}
