@@ -6,6 +6,7 @@
 #
 # EXPBENCH_REQUIRE_DOCKER=1 makes a Docker that cannot be used a failure instead of leaving its tests out;
 # EXPBENCH_REQUIRE_BROWSER=1 does the same for Chromium. EXPBENCH_SCREENSHOTS=DIR keeps what the browser showed.
+# EXPBENCH_TEST_AGENTS names the products whose bundles are built for their tests (default: all; "": none).
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -32,9 +33,12 @@ fi
 
 marker=""
 if docker_usable; then
-  # OpenHands in its container; 60 s of processor time, and a Python 3.12 that not every machine has
-  say "expbench agents --install openhands"
-  "$VENV/bin/expbench" agents --install openhands >&2 || note "its bundle cannot be built here: its episodes are left out"
+  # the products in their containers: 60 s of processor time for OpenHands, 7 to 30 s for each of the others, and
+  # npm and a Python 3.12, which not every machine has
+  for agent in ${EXPBENCH_TEST_AGENTS-openhands claude-code codex mini-swe-agent aider}; do
+    say "expbench agents --install $agent"
+    "$VENV/bin/expbench" agents --install "$agent" >&2 || note "its bundle cannot be built here: its episodes are left out"
+  done
 elif [ "${EXPBENCH_REQUIRE_DOCKER:-}" = 1 ]; then
   fail "EXPBENCH_REQUIRE_DOCKER=1, but Docker cannot be used here (see above)"
 else
