@@ -1,13 +1,13 @@
 """Labels for `expbench judge --calibrate`, several dimensions, set by construction and by no person.
 
-    python -m benchmarks.judges.labels DATA TRAJECTORIES.jsonl.gz OUT.jsonl [--run RUN --source WORKSPACE]
+    python -m benchmarks.judges.labels DATA TRAJECTORIES.jsonl.gz OUT.jsonl [--source WORKSPACE ...]
 
 - conclusion: published outcomes with changed words and numbers (`benchmarks.judges.variants`);
 - design: the published variables told anew - spelt differently (met), with another value, in another role, left out
   (not met) - one change a response, so that every other variable of it stays met;
 - integrity: the labelled trajectories of scripted agents (attempts that obtain nothing are left out);
-- implementation (with --run, a run of `oracle`): its patches with all lines of one requirement's spans taken out; that
-  requirement is not met, those that share no line with it are.
+- implementation (with --source, workspaces of `expbench curate`): the original's code written otherwise (all met), and
+  with one requirement's lines taken out of what runs (`benchmarks.judges.code_variants`).
 
 Every verdict is written beside its label, so that no run is needed to read the file.
 """
@@ -15,27 +15,21 @@ Every verdict is written beside its label, so that no run is needed to read the 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import random
 import re
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.integrity.run import reports
+from benchmarks.judges.code_labels import implementation_labels
 from benchmarks.judges.run import conclusion_labels
-from evaluation.episode import EpisodeFolder
-from evaluation.integrity.material import load_material
-from evaluation.integrity.patch import PatchFile
 from evaluation.judges.calibration import Label, to_jsonl
 from evaluation.judges.design import ROLES, Role, design_items, judge_design
-from evaluation.judges.implementation import judge_implementation, requirement_id
-from evaluation.sources import load_tasks
-from evaluation.submission import Conclusion, Response, ResponseDesign, Submission
+from evaluation.submission import Conclusion, Response, ResponseDesign
 from pipeline.formats.expbench import read_published
-from pipeline.progress import SilentReporter
-from pipeline.task import DesignVariable, ExperimentTruth, Requirement
+from pipeline.task import DesignVariable, ExperimentTruth
 
 Told = dict[Role, dict[str, tuple[str, ...]]]
 
@@ -46,14 +40,24 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("trajectories", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--run", type=Path)
-    parser.add_argument("--source", type=Path)
+    parser.add_argument("--source", type=Path, action="append", default=[])
     arguments = parser.parse_args()
     labels = [*conclusion_labels(arguments.data), *_design(arguments.data), *_integrity(arguments.trajectories)]
-    if arguments.run:
-        labels += _implementation(arguments.run, arguments.source)
+    labels += implementation_labels(arguments.source)
     arguments.out.write_text(to_jsonl(labels), "utf-8")
     sys.stdout.write(f"{len(labels)} labels in {arguments.out}\n")
+    _by_kind(labels)
+
+
+def _by_kind(labels: list[Label]) -> None:
+    """What each kind of change came to, dimension by dimension."""
+    counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    for label in labels:
+        if label.dimension in {"design", "implementation"}:
+            counts[label.dimension, label.comment, label.label][str(label.verdict)] += 1
+    for (dimension, kind, wanted), found in sorted(counts.items()):
+        told = ", ".join(f"{verdict} {count}" for verdict, count in sorted(found.items()))
+        sys.stdout.write(f"{dimension:15} {kind:28} {wanted:4}  {told}\n")
 
 
 def _integrity(path: Path) -> Iterator[Label]:
@@ -111,48 +115,6 @@ def _judged(task: str, truth: ExperimentTruth, kind: str, told: Told, wrong: Map
             episode=f"{task}:{kind}/0", dimension="design", item=verdict.item, label=wrong.get(verdict.item, "pass"),
             verdict=verdict.verdict, annotator="mechanical", comment=kind,
         )  # fmt: skip
-
-
-# --- implementation --------------------------------------------------------------------------------------------------
-
-
-def _implementation(run: Path, source: Path) -> Iterator[Label]:
-    with tempfile.TemporaryDirectory() as name:
-        tasks, _ = load_tasks(source, scratch=Path(name), reporter=SilentReporter())
-        for task in tasks:
-            truth = task.truth
-            folder = EpisodeFolder(run / "episodes" / task.id / "0")
-            if not isinstance(truth, ExperimentTruth) or not folder.submission.is_dir():
-                continue
-            submission = Submission.model_validate_json((folder.submission / "submission.json").read_bytes())
-            material = dataclasses.replace(load_material(task, folder, submission), files=None)
-            lines = [_lines(requirement) for requirement in truth.requirements]
-            for gone, own in enumerate(lines):
-                changed = dataclasses.replace(material, patch=_without(material.patch_files, own))
-                verdicts = {verdict.item: verdict.verdict for verdict in judge_implementation(truth, changed)}
-                for other, its in enumerate(lines):
-                    if other == gone or not its & own:
-                        item = requirement_id(other)
-                        yield Label(
-                            episode=f"{task.id}:without {gone}/0", dimension="implementation", item=item,
-                            label="fail" if other == gone else "pass", verdict=verdicts[item],
-                            annotator="mechanical", comment="lines taken out",
-                        )  # fmt: skip
-
-
-def _lines(requirement: Requirement) -> set[tuple[str, int]]:
-    return {(span.path, number) for span in requirement.spans for number in range(span.start, span.end + 1)}
-
-
-def _without(files: Sequence[PatchFile], gone: set[tuple[str, int]]) -> str:
-    """The patch of added files again, without some lines."""
-    text = []
-    for file in files:
-        kept = [line.text for line in file.added if (file.path, line.number) not in gone]
-        if file.action == "added" and kept:
-            text += [f"diff --git a/{file.path} b/{file.path}", "new file mode 100644", "--- /dev/null"]
-            text += [f"+++ b/{file.path}", f"@@ -0,0 +1,{len(kept)} @@", *(f"+{line}" for line in kept)]
-    return "\n".join(text) + "\n"
 
 
 if __name__ == "__main__":

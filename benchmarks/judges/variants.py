@@ -2,9 +2,9 @@
 
 Each published outcome becomes conclusions that say the same (other words, sentences in another order, sides turned
 round, asides dropped, fractions for percent, numbers a little off) and conclusions that do not (opposite words,
-negation, exchanged sides, `no difference`, other numbers, another paper's outcome). The labels follow from the
-change, no person set them: they measure whether a judge sees what was changed, not whether it understands what people
-write freely.
+negation in several forms, exchanged sides, `no difference`, other numbers, another paper's outcome). The labels follow
+from the change, no person set them: they measure whether a judge sees what was changed, not whether it understands what
+people write freely.
 """
 
 from __future__ import annotations
@@ -79,6 +79,16 @@ def variants_of(text: str, others: Sequence[str], seed: int) -> list[Variant]:
         ("no difference", "fail", _no_difference),
         ("numbers a third off", "fail", lambda t: _numbers(t, 1.34)),
         ("another paper's", "fail", lambda _: _reported(drawn.choice(list(others)))),
+        ("clause order", "pass", lambda t: _ordered(t, exchanged=False)),
+        ("passive", "pass", lambda t: _passive(t, exchanged=False)),
+        ("not failing", "pass", lambda t: _verbs(t, "{does} not fail to {verb}")),
+        ("clause order exchanged", "fail", lambda t: _ordered(t, exchanged=True)),
+        ("passive exchanged", "fail", lambda t: _passive(t, exchanged=True)),
+        ("fails to", "fail", lambda t: _verbs(t, "fail{s} to {verb}")),
+        ("no longer", "fail", lambda t: _verbs(t, "no longer {verb}{s}")),
+        ("negated, other words", "fail", lambda t: _both(t, _negated, _synonyms)),
+        ("one opposite word", "fail", lambda t: _one_opposite(t, drawn)),
+        ("other opposites", "fail", _other_opposites),
     ]  # fmt: skip
     found = [Variant("verbatim", "pass", text)]
     for kind, label, make in makers:
@@ -174,6 +184,64 @@ def _cased(word: str, other: str | None) -> str:
     return word if other is None else other.capitalize() if word[0].isupper() else other
 
 
+def _one_opposite(text: str, drawn: random.Random) -> str:
+    """One directed word of the whole text, drawn."""
+    places = list(_TURNED.finditer(text))
+    if not places:
+        return text
+    match = drawn.choice(places)
+    return f"{text[: match.start()]}{_cased(match[0], _BOTH.get(match[0].lower()))}{text[match.end() :]}"
+
+
+_OTHER_ANTONYMS: Final = {
+    "stable": "unstable", "effective": "ineffective", "effectively": "ineffectively", "efficient": "inefficient",
+    "consistent": "inconsistent", "consistently": "rarely", "accurate": "inaccurate", "strong": "weak",
+    "positive": "negative", "always": "never", "all": "none of the", "every": "no", "significant": "insignificant",
+    "significantly": "insignificantly", "advantage": "disadvantage", "superiority": "inferiority",
+    "converges": "diverges", "converge": "diverge", "confirms": "refutes", "confirm": "refute",
+    "validates": "contradicts", "supports": "contradicts", "reliable": "unreliable",
+    "upward": "downward", "preserves": "destroys", "preserving": "destroying",
+    "maintains": "loses", "maintaining": "losing", "substantial": "negligible", "greatest": "smallest",
+}  # fmt: skip
+"""Opposites that change an outcome wherever they stand; not `large` or `with`, which stand in names and conditions."""
+_OTHER: Final = re.compile(rf"\b(?:{'|'.join(sorted(_OTHER_ANTONYMS, key=len, reverse=True))})\b", re.I)
+
+
+def _other_opposites(text: str) -> str:
+    """The first word of every sentence that has an opposite of another kind (`stable`, `always`, `before`)."""
+    return "\n".join(
+        _OTHER.sub(lambda m: _cased(m[0], _OTHER_ANTONYMS[m[0].lower()]), line, count=1) for line in text.split("\n")
+    )
+
+
+_NAME: Final = r"[A-Z][\w/+()-]*(?: [A-Z][\w/+()-]*){0,2}"
+_RELATED: Final = re.compile(
+    rf"(?P<a>{_NAME}) (?P<rest>(?:is|are|was|were|achieves?|has|have|shows?|yields?|performs?|obtains?|exhibits?|"
+    r"reach(?:es)?|provides?|produces?|maintains?)\b[^.,;]{0,60}?\b(?:higher|lower|better|worse|greater|smaller|faster|"
+    r"slower|fewer|less|more|larger|superior)\b[^.,;]{0,40}?) (?:than|compared (?:to|with)|relative to) "
+    r"(?P<b>(?:the |other |all )*[\w/+()-]+(?: [\w/+()-]+){0,3}?)(?=[.,;\n]| on | in | at | across | by |$)"
+)
+"""`A achieves a higher accuracy than B`."""
+
+
+def _ordered(text: str, *, exchanged: bool) -> str:
+    """`Compared with B, A achieves a higher accuracy`: the first comparison told with its other side first."""
+    match = _RELATED.search(text)
+    if match is None:
+        return ""
+    one, two = (match["b"], match["a"]) if exchanged else (match["a"], match["b"])
+    return f"Compared with {two}, {one} {match['rest']}."
+
+
+def _passive(text: str, *, exchanged: bool) -> str:
+    """`B is outperformed by A`."""
+    match = _COMPARED.search(text)
+    if match is None:
+        return ""
+    one, two = (match["b"], match["a"]) if exchanged else (match["a"], match["b"])
+    return f"{two[0].upper()}{two[1:]} is outperformed by {one}."
+
+
 _VERB: Final = re.compile(
     r"\b(?P<verb>outperform|achieve|improve|yield|demonstrate|exhibit|maintain|reduce|increase|decrease|enhance|show|"
     r"produce|perform|provide|reach|lead|boost|degrade|drop|surpass|benefit|contribute|remain|retain|display|"
@@ -187,3 +255,19 @@ def _negated(text: str) -> str:
         _VERB.sub(lambda m: f"{'does' if m['s'] else 'did'} not {m['verb']}", line, count=1)
         for line in text.split("\n")
     )
+
+
+def _verbs(text: str, form: str) -> str:
+    """The first verb of every sentence in another form."""
+    return "\n".join(
+        _VERB.sub(
+            lambda m: form.format(does="does" if m["s"] else "did", verb=m["verb"], s=m["s"] or ""), line, count=1
+        )
+        for line in text.split("\n")
+    )
+
+
+def _both(text: str, first: Callable[[str], str], second: Callable[[str], str]) -> str:
+    """Two changes, where each of them changes something."""
+    once = first(text)
+    return second(once) if once != text and second(once) != once else ""

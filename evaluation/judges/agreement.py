@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from evaluation.judges.propositions import Proposition
+from evaluation.judges.opposites import are_opposite
+from evaluation.judges.propositions import Proposition, is_negated
 from evaluation.judges.quantities import Quantity, agreement
 
 __all__ = ["Comparison", "compare_outcomes"]
@@ -116,9 +117,21 @@ def _relate(one: Proposition, two: Proposition, index: int) -> list[_Answer]:
     if (told := _directions(one, two, alike)) is not None:
         found.append(_Answer(index, *told))
     if not one.signs and not two.signs and (alike >= _STATED or any(answer.same for answer in found)):
-        same = one.negated == two.negated
-        found.append(_Answer(index, alike, same, "" if same else "a negated statement"))
+        opposite = _opposite_words(one.topic, two.topic)
+        same = (one.negated == two.negated) != opposite
+        how = "" if same else "a word for its opposite" if opposite else "a negated statement"
+        found.append(_Answer(index, alike, same, how))
     return found
+
+
+def _opposite_words(one: frozenset[str], two: frozenset[str]) -> bool:
+    """Does the one say `robust` where the other says `sensitive`? What negates counts elsewhere."""
+    return any(
+        are_opposite(left, right)
+        for left in one - two
+        for right in two - one
+        if not is_negated(left) and not is_negated(right)
+    )
 
 
 def _cell(one: Proposition, two: Proposition, index: int) -> list[_Answer]:

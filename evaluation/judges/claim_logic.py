@@ -111,11 +111,11 @@ def _vote(statement: Statement, group: dict[str, float], metric: str) -> bool | 
     lower = bool(metric_name(metric).core & LOWER_IS_BETTER)
     literal = re.search(r"\b(?:high|low|larg|small|great|above|below|exceed)\w*", statement.quote, re.I) is not None
     sign = -1.0 if lower and not literal else 1.0  # `better` depends on the metric, `higher` does not
-    values = [sign * value for value in group.values()]
-    if statement.relation == "best":
-        return sign * subject >= max(values)
-    if statement.relation == "worst":
-        return sign * subject <= min(values)
+    if statement.relation in {"best", "worst"}:
+        values = [sign * v for name, v in group.items() if not any(_same(name, out) for out in statement.left_out)]
+        extreme = sign * subject >= max(values) if statement.relation == "best" else sign * subject <= min(values)
+        # the best of the methods `without labels` may well be second of all: which they are, nobody can say here
+        return extreme or (None if statement.limited and not statement.left_out else False)
     other = next((value for name, value in sorted(group.items()) if _same(name, statement.other)), None)
     if other is None or other == subject:
         return None

@@ -14,8 +14,10 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
+from evaluation.integrity.calls import called_function
 from pipeline.tracing.source import parse_python, read_unit
 from pipeline.validation.numbers import find_numbers
 from pipeline.validation.tokens import words
@@ -186,7 +188,7 @@ def _local_names(tree: ast.Module) -> set[str]:
 def _node(node: ast.AST, found: Features) -> None:
     match node:
         case ast.Call():
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            name = called_function(node)
             if name:
                 found.add(f"call:{name}", _weight(name, CALL))
             for word in node.keywords:
@@ -232,8 +234,14 @@ def _text_weight(text: str) -> float:
     return COMMON if re.search(r"\s|/|^[.%]|^\W*$", text) else _weight(text, TEXT)
 
 
+def _uncommented(code: str) -> str:
+    """Without comments: what they say is not done."""
+    return re.sub(r"(?m)(^|\s)#(?!!).*$", "", code)
+
+
 def _of_tokens(code: str) -> Features:
     found = Features()
+    code = _uncommented(code)
     for name in re.findall(r"\b([A-Za-z_]\w*)\s*\(", code):
         found.add(f"call:{name}", _weight(name, CALL))
     for name in re.findall(r"\b[A-Za-z_]\w*\b", code):
@@ -257,6 +265,7 @@ def features_of_file(path: str, text: str) -> Features:
         for comment in re.findall(r"#\s*(.+)$", unit.code, re.MULTILINE):
             found.words.update(words(comment))
         return found
+    text = _uncommented(text)
     found = _of_tokens(text)
     for key, value in re.findall(
         r"^\s*-?\s*[\"']?([\w.-]+)[\"']?\s*[:=]\s*[\"']?([^\"'#\n]{1,60})", text, re.MULTILINE
@@ -342,11 +351,25 @@ def _has(feature: str, candidate: Features) -> bool:
 def best_line(reference: Features, lines: Iterable[tuple[str, str]]) -> tuple[str, str]:
     """(place, line) that shares most with the reference; two empty texts when none shares anything that tells."""
     best, chosen = 0.5, ("", "")
+    spoken = {word for feature in reference.weights for word in _spoken(feature)}
     for place, line in lines:
-        if not line.strip():
+        own, said = _of_line(line)
+        if spoken.isdisjoint(said):
             continue
-        own = _of_tokens(line)
         score = sum(weight for feature, weight in reference.weights.items() if _has(feature, own))
         if score > best:
             best, chosen = score, (place, line.strip()[:200])
     return chosen
+
+
+def _spoken(feature: str) -> frozenset[str]:
+    """A feature's name and its words: without one of them in a line, the line does not have it."""
+    name = feature.partition(":")[2]
+    return frozenset({name.lower(), *words(name)})
+
+
+@lru_cache(maxsize=32768)
+def _of_line(line: str) -> tuple[Features, frozenset[str]]:
+    """Each line is held against every requirement: it is read once."""
+    own = _of_tokens(line)
+    return own, frozenset({*own.words, *(word for feature in own.weights for word in _spoken(feature))})

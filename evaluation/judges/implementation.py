@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections import Counter
+from dataclasses import dataclass
 from typing import Final
 
 from evaluation.integrity.material import Material, read_text
@@ -23,8 +23,10 @@ from evaluation.judges.features import (
     features_of_file,
     features_of_text,
 )
+from evaluation.judges.kept import defined_in, kept_features
 from evaluation.judges.reaching import Use, Used, used_by
 from evaluation.judges.siblings import copied_sibling
+from evaluation.judges.units import Counterparts, Unit, live_units, units_of
 from evaluation.submission import RESPONSE
 from evaluation.verdicts import ItemVerdict
 from pipeline.task import CodeEvidence, ExperimentTruth, Requirement, Verdict
@@ -61,52 +63,13 @@ _PRINTS: Final = re.compile(r"\bprint\(|\blog(?:ger|ging)?\.\w+\(|\becho\b")
 _WRITES: Final = re.compile(
     r"\.(?:write|writerow|writerows|write_text|to_csv|to_json|savetxt|save)\(|\bjson\.dump\(|\bsavetxt\("
 )
-_MANY: Final = 400
-
-
-@dataclass(slots=True)
-class _Kept:
-    """What the files that were left in the repository say."""
-
-    features: set[str] = field(default_factory=set)
-    calls: dict[str, set[str]] = field(default_factory=dict)
-    """Function -> functions of the repository that it calls."""
-
-
-def _kept_features(material: Material) -> _Kept:
-    """Of at most `_MANY` Python files, by path."""
-    root = material.task.masked_repository
-    found = _Kept()
-    if root is None or not root.is_dir():
-        return found
-    called: dict[str, set[str]] = {}
-    for path in sorted(root.rglob("*.py"))[:_MANY]:
-        if ".git" in path.relative_to(root).parts:
-            continue
-        text = read_text(path)
-        found.features |= set(features_of_file(path.name, text).weights)
-        tree, _ = parse_python(text)
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.FunctionDef):
-                called.setdefault(node.name, set()).update(
-                    call.func.id
-                    for call in ast.walk(node)
-                    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-                )
-    found.calls = {name: names & set(called) for name, names in called.items()}
-    return found
-
-
-def _defined_in(root: Path | None, paths: set[str]) -> frozenset[str]:
-    """Functions and classes of the removed files."""
-    found: set[str] = set()
-    for path in sorted(paths) if root is not None else ():
-        assert root is not None
-        if path.endswith(".py"):
-            tree, _ = parse_python(read_text(root / path))
-            nodes = ast.walk(tree) if tree is not None else ()
-            found |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    return frozenset(found)
+_PROGRAMS: Final = (".py", ".ipynb")
+_READ: Final = (".py", ".ipynb", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")
+PIECES: Final = 4
+"""Functions and the like over which the counterpart of a span may be spread. Over all pieces of a submission, 22 of 30
+requirements whose lines had been deleted were found somewhere."""
+_OFFERED: Final = 12
+_GAIN: Final = 0.02
 
 
 def requirement_id(number: int) -> str:
@@ -127,6 +90,9 @@ class _Found:
 def judge_implementation(truth: ExperimentTruth, material: Material) -> tuple[ItemVerdict, ...]:
     """The verdict on each requirement, in their order."""
     files = {path: text for path, text in sorted(material.final_texts.items()) if path != RESPONSE}
+    if not material.patch.strip() and material.submission.patch_sha256:
+        reason = "the patch that was handed in is not among the saved artefacts"
+        return tuple(_verdict(n, item, Verdict.UNKNOWN, reason) for n, item in enumerate(truth.requirements))
     if not files:
         return tuple(
             _verdict(number, item, Verdict.FAIL, "the submission changes nothing")
@@ -149,21 +115,39 @@ class _Judge:
 
     def __init__(self, truth: ExperimentTruth, material: Material, files: dict[str, str]) -> None:
         self._material = material
-        self._patch = Features()
-        for path, text in files.items():
-            if path.endswith((".py", ".ipynb", ".sh", ".yaml", ".yml", ".json", ".toml", ".cfg", ".ini")):
-                self._patch.merge(features_of_file(path, text))
+        read = {path: text for path, text in files.items() if path.endswith(_READ)}
         self._lines = [
             (f"patch: {path}:{number}", line)
             for path, text in files.items()
             for number, line in enumerate(text.split("\n"), 1)
         ]
         self._used: Used = used_by(material)
-        self._kept = _kept_features(material)
+        self._kept = kept_features(material)
         self._settings = {setting.name.lower(): setting.value for setting in truth.hyperparameters}
         self._masked = {item.path for item in material.task.masked_paths if item.action == "removed"}
-        self._invented = _defined_in(material.task.original_tree, self._masked)
+        self._invented = defined_in(material.task.original_tree, self._masked)
+        units = [unit for path, text in read.items() for unit in units_of(path, text)]
+        live = live_units(units, self._named(read))
+        self._patch = Features()
+        for unit in live:
+            self._patch.merge(unit.features)
+        self._lines = _without_dead(self._lines, [unit for unit in units if unit not in live])
+        self._claimed = _comments(read)
+        self._counterparts = Counterparts(live, self._original_units(truth))
         self._sibling = copied_sibling(truth, material, self._patch, files)
+
+    def _named(self, read: dict[str, str]) -> set[str]:
+        """Words that may name a function of the submission: in the kept files, and in what starts programs."""
+        kept = {feature.partition(":")[2] for feature in self._kept.features}
+        scripts = [text for path, text in read.items() if not path.endswith((".py", ".ipynb"))]
+        return kept | {word for text in (self._material.reproduce, *scripts) for word in re.findall(r"\w+", text)}
+
+    def _original_units(self, truth: ExperimentTruth) -> list[Unit]:
+        """The pieces of the files that were taken out and that some requirement or the chain names."""
+        root = self._material.task.original_tree
+        cited = {span.path for item in truth.requirements for span in item.spans} | {s.path for s in truth.sources}
+        paths = sorted(cited & self._masked) if root is not None else []
+        return [unit for path in paths if root is not None for unit in units_of(path, read_text(root / path))]
 
     def verdict(self, number: int, item: Requirement) -> ItemVerdict:
         """Of one requirement."""
@@ -192,18 +176,19 @@ class _Judge:
                 return "\n".join(read_text(target).split("\n")[span.start - 1 : span.end])
         return span.quote
 
-    def _span(self, span: CodeEvidence, code: str, said: str) -> _Found:
+    def _span(self, span: CodeEvidence, code: str, asked: str) -> _Found:
         use = None if span.path in self._masked else self._use(span)
         if use is not None:
             return _Found(1.0, f"runs {span.path}:{span.start}, which the repository has", use.quote, use.where)
         reference = (
             features_of_code(code) if span.path.endswith((".py", ".ipynb")) else features_of_file(span.path, code)
         )
-        exact, keys = self._weigh(reference, said)
-        share = coverage(reference, self._patch, also=self._equivalent, exact=exact)
-        if keys.weights and coverage(keys, self._patch, also=self._equivalent, exact=exact) < KEYS:
+        exact, keys = self._weigh(reference, asked)
+        said, chosen = self._counterpart(span, reference, exact)
+        share = coverage(reference, said, also=self._equivalent, exact=exact)
+        if keys.weights and coverage(keys, said, also=self._equivalent, exact=exact) < KEYS:
             share = min(share, LACKS_KEYS)
-        where, quote = best_line(reference, self._lines)
+        where, quote = best_line(reference, self._lines_of(chosen))
         if share < MET and (other := self._output(span, code)):
             return _Found(
                 1.0, f"writes its results out in its own way, as {span.path}:{span.start} does", other[1], other[0]
@@ -211,12 +196,55 @@ class _Judge:
         lacking = [
             name.partition(":")[2]
             for name, weight in _heaviest(reference)
-            if coverage(_only(name, weight), self._patch, also=self._equivalent) == 0
+            if coverage(_only(name, weight), said, also=self._equivalent) == 0
         ]
         reason = f"{share:.0%} of what {span.path}:{span.start}-{span.end} says is in the patch"
         if lacking:
             reason += f" (lacking: {', '.join(lacking[:4])})"
         return _Found(share, reason, quote, where)
+
+    def _counterpart(
+        self, span: CodeEvidence, reference: Features, exact: frozenset[str]
+    ) -> tuple[Features, list[Unit]]:
+        """The few pieces of the submission that together say most of what the span says."""
+        wanted = self._counterparts.holding(span.path, span.start, span.end)
+        offered = []
+        for position, unit in enumerate(self._counterparts.units):
+            said = self._counterparts.said_for(position, wanted)
+            if span.path.endswith(_PROGRAMS) and not unit.path.endswith(_PROGRAMS):
+                said = _values_of(said, reference)
+            share = coverage(reference, said, also=self._equivalent, exact=exact)
+            if share > 0:
+                offered.append((share, unit, said))
+        offered.sort(key=lambda one: (-one[0], one[1].path, one[1].start))
+        together, chosen, reached = Features(), [], 0.0
+        for _ in range(PIECES):
+            best = None
+            for _, unit, said in offered[:_OFFERED]:
+                if unit not in chosen:
+                    both = Features()
+                    both.merge(together)
+                    both.merge(said)
+                    share = coverage(reference, both, also=self._equivalent, exact=exact)
+                    if share > reached + _GAIN:
+                        reached, best = share, (unit, both)
+            if best is None:
+                break
+            chosen.append(best[0])
+            together = best[1]
+        return together, chosen
+
+    def _lines_of(self, chosen: list[Unit]) -> list[tuple[str, str]]:
+        """The lines of some pieces; of notebooks all lines, as theirs are counted in cells."""
+        spans = [(unit.path, unit.start, unit.end) for unit in chosen]
+        found = []
+        for where, line in self._lines:
+            path, _, number = where.removeprefix("patch: ").rpartition(":")
+            if any(
+                path == own and (own.endswith(".ipynb") or start <= int(number) <= end) for own, start, end in spans
+            ):
+                found.append((where, line))
+        return found
 
     def _weigh(self, reference: Features, said: str) -> tuple[frozenset[str], Features]:
         """What no file that was left says tells this experiment from its siblings, most of all what the words name.
@@ -289,9 +317,37 @@ class _Judge:
         share = coverage(reference, self._patch)
         where, quote = best_line(reference, self._lines)
         reason = f"{share:.0%} of its telling words and names are in the patch"
+        if share < WORDS_MET <= coverage(reference, _with_words(self._patch, self._claimed)):
+            return _verdict(number, item, Verdict.UNKNOWN, f"{reason}, the rest in comments alone", quote, where)
         if WORDS_LACKING <= share < WORDS_MET:
             return _verdict(number, item, Verdict.UNKNOWN, f"{reason}: neither enough nor too little", quote, where)
         return _verdict(number, item, Verdict.PASS if share >= WORDS_MET else Verdict.FAIL, reason, quote, where)
+
+
+def _values_of(said: Features, reference: Features) -> Features:
+    """What a settings file or a command line has of a program's step: its numbers, and then what they are called.
+
+    It gives values to options; it does not read them, and does nothing of what they mean.
+    """
+    numbers = {name: weight for name, weight in said.weights.items() if name.startswith("number:")}
+    return said if numbers.keys() & reference.weights.keys() else Features(numbers)
+
+
+def _without_dead(lines: list[tuple[str, str]], dead: list[Unit]) -> list[tuple[str, str]]:
+    gone = {f"patch: {unit.path}:{number}" for unit in dead for number in range(unit.start, unit.end + 1)}
+    return [line for line in lines if line[0] not in gone]
+
+
+def _comments(read: dict[str, str]) -> Counter[str]:
+    """The words of comments, documentation and prose: what the code is said to do."""
+    found: Counter[str] = Counter()
+    for path, text in read.items():
+        found.update(features_of_file(path, text).words)
+    return found
+
+
+def _with_words(features: Features, words_: Counter[str]) -> Features:
+    return Features(features.weights, features.words + words_)
 
 
 def _heaviest(reference: Features) -> list[tuple[str, float]]:

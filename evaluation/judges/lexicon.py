@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 from pipeline.validation.tokens import KNOWN_METRICS, words
 
 __all__ = [
-    "AMOUNT", "DIMINUTIVES", "DOUBTFUL", "EQUAL", "FRAMES", "LOWER_IS_BETTER", "STRONG", "Cue", "CueKind",
+    "AMOUNT", "DIMINUTIVES", "DOUBTFUL", "EQUAL", "FRAMES", "LIMITED", "LOWER_IS_BETTER", "STRONG", "Cue", "CueKind",
     "aspects_of", "content", "cues_in", "lower_is_better", "polarity_of", "shape_of", "stem",
 ]  # fmt: skip
 
@@ -65,13 +65,14 @@ _CUES: Final[tuple[tuple[CueKind, int, str], ...]] = (
                  r"near-?baseline|stays? flat|"
                  r"remains? (?:stable|flat|the same))"),
     ("equal", 0, r"(?:match(?:es|ed|ing)?|equals?) (?=the |that |those |[A-Z])"),
-    ("quality", 1, r"(?:out-?perform\w*|surpass\w*|beats?\b|beating|superior\w*|better|improv\w*|enhanc\w*|boost\w*|"
+    ("quality", 1, r"(?:out-?perform\w*|surpass\w*|ahead(?= of)|helps\b|helped\b|"
+                   r"beat(?:s|en|ing)?\b|superior\w*|better|improv\w*|enhanc\w*|boost\w*|"
                    r"benefit\w*|stronger|excel\w*|strengthen\w*|alleviat\w*|mitigat\w*|more (?:accurate\w*|"
                    r"robust\w*|precise\w*|"
                    r"reliabl\w*|effective\w*|consistent\w*|stable|stably|interpretable|pronounced improvement))"),
     ("quality", -1, r"(?:under-?perform\w*|inferior\w*|worse\w*|degrad\w*|deteriorat\w*|hurts?|harm(?:s|ed|ful)|"
                     r"weaker|suffer\w*|"
-                    r"lag(?:s|ged|ging)?\b(?: behind)?|trail(?:s|ed|ing)?\b(?= behind|s|ed)|collaps\w*|struggl\w*|"
+                    r"lag(?:s|ged|ging)?\b(?: behind)?|trail(?:s|ed|ing)\b(?: behind)?|collaps\w*|struggl\w*|"
                     r"poorer|impair\w*|"
                     r"less (?:accurate\w*|robust\w*|precise\w*|reliabl\w*|effective\w*|consistent\w*|stable|"
                     r"favou?rable|interpretable))"),
@@ -87,11 +88,11 @@ _CUES: Final[tuple[tuple[CueKind, int, str], ...]] = (
     ("amount", 1, r"(?:higher|larger|greater|more|exceed(?:s|ed|ing)?|increas\w*|ris(?:e|es|ing)|rose|gr[eo]w(?:s|"
                   r"n|ing)?|growth|"
                   r"gains?|elevat\w*|climb\w*|rais(?:e|es|ed|ing)|longer|bigger|amplif\w*|maximi[sz]\w*|goes up|"
-                  r"went up|\bup\b)"),
+                  r"went up|\bup\b|above(?= (?:that|those) of))"),
     ("amount", -1, r"(?:lower(?:s|ed|ing)?|smaller|fewer|less|decreas\w*|declin\w*|drop(?:s|ped|ping)?|fall(?:s|"
                    r"ing)?|fell|"
                    r"reduc\w*|shrink\w*|shrank|diminish\w*(?! returns)|minimi[sz]\w*|shorter|goes down|went down|"
-                   r"loses?|lost|\bdown\b)"),
+                   r"loses?|lost|\bdown\b|below(?= (?:that|those) of))"),
 )  # fmt: skip
 # What an outcome *may not* be smaller than: the signs that such a cue allows.
 AMOUNT: Final = frozenset({"amount", "extreme-amount"})
@@ -123,13 +124,27 @@ FRAMES: Final = re.compile(
     r"as (?:shown|reported) in)"
     r" [^,.;]*,|\b(?:similar|comparable|identical) to (?:those|the ones|that|the trends?|"
     r"the results?) \w+ed (?:in|by|with) [^,.;]*"
+    r"|\b(?:contrary to|against|unlike) (?:the |our |all |what was )?(?:expect|hypothes|predict|anticipat|"
+    r"assum)\w*[^,.;]*,"
     r"|\b(?:should|will|would|shall|might)\b|\bin our (?:runs?|experiments?),?",
     re.I,
 )
 """How a text says that it is about to state an outcome; expectation and finding are told apart by nobody here."""
 DOUBTFUL: Final = re.compile(
-    r"\b(?:perhaps|whether|unclear|not sure|do not know|don't know|cannot (?:say|tell)|inconclusive)\b", re.I
+    r"\b(?:perhaps|whether|unclear|not sure|do not know|don't know|cannot (?:say|tell)|inconclusive)\b|"
+    r"\b(?:would|could|might)\b[^.;]*\bif\b|\bif\b[^.;]*\b(?:would|could|might)\b|\b(?:could|might|would) have\b",
+    re.I,
 )
+
+LIMITED: Final = re.compile(
+    r"\b(?:except(?: for)?|apart from|aside from|other than|excluding|besides|leaving out|not counting|ignoring|"
+    r"second only to|all but)\b(?P<names>[^,;:.]*)|"
+    r"\b(?:of|among|amongst)\s+(?:all |the |these |those |its |our )*(?:[\w-]+ ){0,2}?"
+    r"(?:methods?|models?|variants?|approach(?:es)?|baselines?|algorithms?|ones|those|systems?|settings?)\s+"
+    r"(?:without|not|that|which|with|using)\b(?P<kept>[^,;:.]*)",
+    re.I,
+)
+"""What limits a superlative to some of the candidates: best `of the methods without labels`, best `except for A`."""
 
 _SHAPES: Final = (
     ("saturates", r"saturat\w*|plateau\w*|level(?:s|ed|ing)? off|diminishing (?:returns|gains)|flatten\w*|"

@@ -14,9 +14,11 @@ from typing import Final
 from evaluation.judges.agreement import Comparison, compare_outcomes
 from evaluation.judges.claim_logic import axes_of, holds, orderings, told
 from evaluation.judges.lexicon import content
-from evaluation.judges.propositions import Proposition, read_propositions, read_tables
+from evaluation.judges.propositions import Proposition, read_propositions
 from evaluation.judges.quantities import reported_quantity
 from evaluation.judges.statements import read_statements
+from evaluation.judges.told_tables import read_tables
+from evaluation.judges.wording import turned_sentence
 from evaluation.submission import Response
 from evaluation.verdicts import ItemVerdict
 from pipeline.task import ClaimMatch, ExperimentTruth, Verdict
@@ -50,6 +52,8 @@ def judge_meaning(truth: ExperimentTruth, response: Response, matches: Sequence[
         return _meant(truth, Verdict.FAIL, reason, wrong[0].quote)
     if broken:
         return _meant(truth, Verdict.FAIL, f"its numbers contradict {len(broken)} expected comparison(s): {broken[0]}")
+    if turned := turned_sentence(rest, truth.expected.text):
+        return _meant(truth, Verdict.FAIL, f"tells an expected sentence with {turned.how}", turned.said)
     if right:
         reason = f"says what is expected ({told(right[0])}), and nothing against it"
         return _meant(truth, Verdict.PASS, reason, right[0].quote)

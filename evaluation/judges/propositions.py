@@ -18,6 +18,7 @@ from evaluation.judges.lexicon import (
     DOUBTFUL,
     EQUAL,
     FRAMES,
+    LIMITED,
     STRONG,
     Cue,
     aspects_of,
@@ -28,7 +29,7 @@ from evaluation.judges.lexicon import (
 )
 from evaluation.judges.quantities import Quantity, quantities_in
 
-__all__ = ["Proposition", "read_propositions", "read_tables"]
+__all__ = ["TABLE_ROW", "Proposition", "is_negated", "read_propositions", "sentences_in"]
 
 POSITIVE: Final = frozenset({1})
 NEGATIVE: Final = frozenset({-1})
@@ -88,9 +89,9 @@ _BRACKET: Final = re.compile(r"\s*\((?:e\.g\.|i\.e\.|see|cf\.|as |fig|tab)[^()]*
 _NEGATION: Final = re.compile(
     r"\b(?:not(?! only)|never|neither|cannot|can't|fail(?:s|ed)? to|unable to|isn't|aren't|doesn't|don't|didn't|"
     r"wasn't|weren't|no longer|"
-    r"nor|could not|contrary to|rather than|instead of|no evidence(?: that| of)?|hardly|rarely|unsuccessful\w*|"
+    r"nor|could not|rather than|instead of|no evidence(?: that| of)?|hardly|rarely|unsuccessful\w*|"
     r"fails?|failed|"
-    r"impossible|lacks?|absence of|without success|refut\w+|disprov\w+|contradict\w*)\b",
+    r"impossib\w*|lacks?|absence of|without success|refut\w*|disprov\w*|contradict\w*)\b",
     re.I,
 )
 _NO: Final = re.compile(
@@ -132,59 +133,46 @@ _PUSHED: Final = re.compile(
 )
 _CHAIN: Final = re.compile(r"[\w.+/()&-]+(?: [\w.+/()&-]+){0,3}(?:\s*>\s*[\w.+/()&-]+(?: [\w.+/()&-]+){0,3})+")
 _FOLLOWED: Final = re.compile(r",?\s*(?:closely )?followed by\s+", re.I)
-_PROPER: Final = re.compile(r"^[~]?\w*$")
+_WITH_OBJECT: Final = re.compile(
+    r"out-?perform|surpass|beat|exceed|under-?perform|match|equal|lag|trail|ahead|above|below", re.I
+)
 _LIST: Final = re.compile(r"\s*(?:,\s*(?:and |then |finally )?|\band\b|\bthen\b)\s*")
-_TABLE: Final = re.compile(r"^\s*\|.*\|\s*$", re.M)
+_AGAINST: Final = re.compile(
+    r"(?:(?:when )?(?:compared|in comparison|relative|as opposed|in contrast)(?: to| with)|unlike|against|versus)\s+"
+    r"(?P<other>[^,]+),\s*",
+    re.I,
+)
+_REJECTED: Final = re.compile(
+    r"\b(?:the |our |this |any )?(?:claim|hypothesis|idea|notion|assumption|expectation|statement|conjecture|"
+    r"prediction)(?: that|:) (?P<what>[^.;]*?),? (?:is|was|are|were|has been|could be|must be|proved?|proves|"
+    r"turn(?:s|ed) out(?: to be)?)(?: \w+ly)? (?:false|wrong|untrue|refuted|rejected|incorrect|disproved|disproven|"
+    r"invalid|unsupported|"
+    r"contradicted|not (?:true|confirmed|supported|correct|borne out|met|upheld|observed))\b|"
+    r"\b(?:it is|it was) (?:false|wrong|untrue|incorrect) that (?P<that>[^.;]*)",
+    re.I,
+)
+"""A sentence that rejects what it quotes says the contrary of it."""
+_EXCEPT: Final = re.compile(r"\b(?:except(?: for)?|apart from|other than|excluding|but not|all but)\s+", re.I)
+_BY: Final = re.compile(r"\s+by\b")
+_PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\s+(?:\w+\s+){0,3}$", re.I)
+TABLE_ROW: Final = re.compile(r"^\s*\|.*\|\s*$", re.M)
+
+
+def sentences_in(text: str) -> list[str]:
+    """The sentences of a text without its marks of emphasis; rows of tables are left out: they are numbers."""
+    plain = re.sub(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", TABLE_ROW.sub("", text))
+    return [sentence.strip(" \t-•").strip() for sentence in _SENTENCE.split(plain)]
 
 
 def read_propositions(text: str) -> list[Proposition]:
-    """The propositions of a text, in order. Rows of tables are left out: they are numbers, not sentences."""
-    found: list[Proposition] = []
-    plain = re.sub(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", _TABLE.sub("", text))
-    for sentence in _SENTENCE.split(plain):
-        found += _of_sentence(sentence.strip(" \t-•").strip())
-    return found
-
-
-def read_tables(text: str) -> list[Proposition]:
-    """The numbers of a text's Markdown tables, each with the words of its row's labels and its column's header."""
-    found: list[Proposition] = []
-    header: list[str] = []
-    for line in text.splitlines():
-        if not _TABLE.match(line):
-            header = []
-            continue
-        cells = [re.sub(r"[*`]", "", cell).strip() for cell in line.strip().strip("|").split("|")]
-        if all(re.fullmatch(r":?-+:?", cell) for cell in cells):
-            continue
-        if not header:
-            header = cells
-            continue
-        found += _cells(header, cells, line)
-    return found
-
-
-def _cells(header: list[str], cells: list[str], line: str) -> list[Proposition]:
-    numbers = [quantities_in(cell) for cell in cells]
-    labels = [cell for cell, read in zip(cells, numbers, strict=True) if not read]
-    if not content(" ".join(labels)):  # a row that is named by a number cannot be told from what is measured
-        return []
-    found = []
-    for index, read in enumerate(numbers):
-        if len(read) == 1 and index < len(header):
-            words_ = content(" ".join([*labels, header[index]]))
-            found.append(
-                Proposition(
-                    quote=line.strip()[:200], topic=words_, quantities=(replace(read[0], near=words_),), cell=True
-                )
-            )
-    return found
+    """The propositions of a text's sentences, in order."""
+    return [proposition for sentence in sentences_in(text) for proposition in _of_sentence(sentence)]
 
 
 def _of_sentence(sentence: str) -> list[Proposition]:
     if DOUBTFUL.search(sentence):
         return []
-    bare = _BRACKET.sub("", sentence)
+    bare = _REJECTED.sub(r"it is not the case that \g<what>\g<that>", _BRACKET.sub("", sentence))
     bare = FRAMES.sub(" ", bare)
     bare = " ".join(_ASIDE.sub("", bare).split())
     found: list[Proposition] = _numbers_aside(sentence, bare)
@@ -217,6 +205,13 @@ def _numbers_aside(sentence: str, bare: str) -> list[Proposition]:
 
 
 def _of_clause(clause: str) -> list[Proposition]:
+    if against := _AGAINST.match(clause):  # `Compared with B, A is better`: the other side stands in front
+        other = _entities(against["other"])
+        rest = _of_clause(clause[against.end() :])
+        return [
+            replace(one, other=other - one.subject, topic=one.topic | other) if one.signs and not one.other else one
+            for one in rest
+        ]
     chained = [*_chains(clause), *_followed(clause)]
     if chained:
         return chained
@@ -227,10 +222,26 @@ def _of_clause(clause: str) -> list[Proposition]:
         quote=clause[:200], topic=topic, aspects=aspects_of(plain), scope=_scope(plain), quantities=quantities,
         shape=shape_of(clause), trend=driver is not None,
     )  # fmt: skip
-    cues = _leading(cues_in(plain))
+    # `best of the methods without labels` says nothing of who is best of all
+    cues = [
+        cue
+        for cue in _leading(cues_in(plain))
+        if not (cue.kind.startswith("extreme") and LIMITED.search(plain[cue.end :]))
+    ]
     if not cues:
-        return [replace(base, negated=_negated(clause), subject=_entities(clause))]
-    return [_directed(base, plain, cue, cues, push, driver) for cue in cues]
+        return [replace(base, negated=is_negated(clause), subject=_entities(clause))]
+    return [one for cue in cues for one in _excepted(_directed(base, plain, cue, cues, push, driver), plain)]
+
+
+def _excepted(told: Proposition, clause: str) -> list[Proposition]:
+    """`A beats all except B`: of what is excepted the contrary is told."""
+    parts = _EXCEPT.split(clause, maxsplit=1)
+    if len(parts) < 2 or not (left_out := _entities(_until_scope(parts[1]))) or not left_out & told.other:
+        return [told]
+    return [
+        replace(told, other=told.other - left_out),
+        replace(told, other=left_out, signs=frozenset({-1, 0, 1}) - told.signs),
+    ]
 
 
 def _leading(cues: list[Cue]) -> list[Cue]:
@@ -252,7 +263,7 @@ def _without_driver(clause: str) -> tuple[str, int, frozenset[str] | None]:
             if groups.get("what2") and aspects_of(what):
                 continue  # `with less latency` is an outcome
             sign = 1 if groups.get("up") or groups.get("up2") else -1
-            denied = " does not" if _negated(match[0]) else ""
+            denied = " does not" if is_negated(match[0]) else ""
             return f"{clause[: match.start()]}{denied} {clause[match.end() :]}".strip(" ,"), sign, content(what)
     return clause, 1, None
 
@@ -262,6 +273,8 @@ def _directed(
 ) -> Proposition:
     before, after = clause[: cue.start], clause[cue.end :]
     sign = polarity_of(cue, before, after) * push
+    if _takes_object(cue) and (by := _BY.match(after)) and _PASSIVE.search(before):  # `B is outperformed by A`
+        sign, after = -sign, after[by.end() :]
     than = (
         re.match(r"\s+to\b", after) if re.search(r"ior$", cue.text, re.I) else _THAN.search(after)
     )  # superior, inferior
@@ -280,7 +293,7 @@ def _directed(
         other = frozenset()
         subject = _entities(clause)
     near = after[: max(nearest, 0)] if nearest else after
-    negated = _negated(before) or (bool(_NO.search(before)) and cue.kind not in EQUAL)
+    negated = is_negated(before) or (bool(_NO.search(before)) and cue.kind not in EQUAL)
     signs = frozenset({sign}) if cue.kind not in EQUAL else LEVEL
     if cue.kind == "at-least":
         signs = frozenset({0, 1})
@@ -302,10 +315,7 @@ def _directed(
 
 def _takes_object(cue: Cue) -> bool:
     """`outperforms B`, `exceeds B`, `matches B`: the other side follows at once."""
-    return (
-        re.match(r"(?:out-?perform|surpass|beat|exceed|under-?perform|match|equal|lag|trail)", cue.text, re.I)
-        is not None
-    )
+    return _WITH_OBJECT.match(cue.text) is not None
 
 
 def _head(text: str) -> str:
@@ -349,9 +359,10 @@ def _scope(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _negated(text: str) -> bool:
-    """An odd number of negations."""
-    return len(_NEGATION.findall(text)) % 2 == 1
+def is_negated(text: str) -> bool:
+    """An odd number of negations; `neither ... nor` is one."""
+    found = [match.lower() for match in _NEGATION.findall(text)]
+    return (len(found) - min(found.count("nor"), found.count("neither"))) % 2 == 1
 
 
 def _chains(clause: str) -> list[Proposition]:

@@ -190,8 +190,10 @@ def _follow(program: Program, path: str, material: Material, started: dict[str, 
             use = Use(f"patch: {path}:{module.unit.line(number)}", line[:200]) if line else start
         used.functions.setdefault((item.definition.path, item.definition.name), use)
         used.files.setdefault(item.definition.path, use)
-    if own:
-        _referred(program, module, path, used)
+    for name in [path, *reaching.files]:
+        reached = program.module(name) if name in material.final_texts else None
+        if reached is not None and reached.unit.tree is not None:
+            _referred(program, reached, name, used)
     for name in reaching.files:
         used.files.setdefault(name, start)
 

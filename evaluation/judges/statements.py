@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from evaluation.judges.lexicon import LIMITED
 from evaluation.judges.names import core_words
 from pipeline.validation.tokens import words
 
@@ -43,7 +44,7 @@ _NEGATED: Final = re.compile(
 )
 
 
-_CLAUSE: Final = re.compile(r",\s*(?:while|whereas|but|and then)\s+|\bwhereas\b|\bwhile\b|\bbut\b")
+_CLAUSE: Final = re.compile(r",\s*(?:while|whereas|but|and then)\s+|\bwhereas\b|\bwhile\b|(?<!\ball )\bbut\b")
 _DRIVER: Final = re.compile(
     r"\b(?:as|when|if|with)\b[^,;.]*?\b(?:increas\w+|gr[eo]w\w*|ris\w+|rose|higher|larger|more|decreas\w+|declin\w+|fall\w*|"
     r"drop\w*|shrink\w*|goes from [\d.]+ to [\d.]+)\b",
@@ -65,6 +66,10 @@ class Statement:
     """Other entities of the sentence: the conditions under which it is said to hold."""
     quote: str
     negated: bool = False
+    left_out: tuple[str, ...] = ()
+    """Entities that a superlative names as no candidates."""
+    limited: bool = False
+    """A superlative among some of the candidates, which words alone may tell apart."""
 
 
 def entities_in(text: str, entities: Sequence[str]) -> list[tuple[int, str]]:
@@ -186,7 +191,10 @@ def _extreme(
     else:
         return []
     where = tuple(name for _, name in named if axes[name] != axes[subject])
-    return [Statement(subject, _relation(relation), "", where, clause[:200], negated)]
+    limit = LIMITED.search(clause)
+    without = [] if limit is None else entities_in(limit["names"] or limit["kept"] or "", list(axes))
+    left_out = tuple(name for _, name in without if name != subject and axes[name] == axes[subject])
+    return [Statement(subject, _relation(relation), "", where, clause[:200], negated, left_out, limit is not None)]
 
 
 def _relation(name: str) -> Relation:

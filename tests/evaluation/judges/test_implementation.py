@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.judges.code_variants import code_variants
 from evaluation.integrity.material import load_material
 from evaluation.judges.features import Features, coverage, features_of_code, features_of_text
 from evaluation.judges.implementation import judge_implementation
 from evaluation.judges.judge import judge
+from evaluation.judges.units import live_units, units_of
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import ItemVerdict
 from pipeline.errors import ExpbenchError
@@ -75,6 +77,15 @@ def test_a_second_implementation_meets_everything(task: EvaluationTask, tmp_path
 def test_nothing_meets_nothing(task: EvaluationTask, tmp_path: Path) -> None:
     items = _judged(task, Made(files={}, reproduce="", response={}), tmp_path / "e")
     assert {item.verdict for item in items} == {Verdict.FAIL}
+
+
+def test_a_patch_that_was_not_kept_is_unknown_and_not_nothing(task: EvaluationTask, tmp_path: Path) -> None:
+    assert task.truth is not None
+    folder, submission = Made(files=dict(MASKED)).write(tmp_path / "e")
+    (folder.submission / "patch.diff").unlink()
+    kept = submission.evolve(patch_sha256="0" * 64)
+    items = judge_implementation(task.truth, load_material(task, folder, kept))
+    assert {item.verdict for item in items} == {Verdict.UNKNOWN}
 
 
 def test_a_part_meets_a_part(task: EvaluationTask, tmp_path: Path) -> None:
@@ -229,3 +240,61 @@ def test_coverage_of_itself_is_one_and_of_nothing_is_zero() -> None:
     assert coverage(found, found) == 1.0
     assert coverage(found, Features()) == 0.0
     assert coverage(features_of_text("Do it"), found) == 0.0
+
+
+# --- the same code, changed ------------------------------------------------------------------------------------------
+
+
+def _with(task: EvaluationTask, files: dict[str, str], root: Path) -> tuple[ItemVerdict, ...]:
+    return _judged(task, Made(files=files), root)
+
+
+def test_what_is_computed_in_another_way_is_met_and_what_was_taken_out_is_not(
+    task: EvaluationTask, tmp_path: Path
+) -> None:
+    assert task.truth is not None
+    judged = 0
+    for number, variant in enumerate(code_variants(MASKED, task.truth.requirements)):
+        items = _with(task, variant.files, tmp_path / str(number))
+        if variant.gone is None:
+            assert {item.verdict for item in items} == {Verdict.PASS}, variant.kind
+        else:
+            assert items[variant.gone].verdict is Verdict.FAIL, (variant.kind, items[variant.gone])
+        judged += 1
+    assert judged >= 15
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "def squared_errors(estimator, settings, rate):\n    return [0.0]\n    {body}\n",
+        "def squared_errors(estimator, settings, rate):\n    if False:\n        {body}\n    return [0.0]\n",
+        "def never_called(estimator, settings, rate):\n    {body}\n\n\ndef squared_errors(*_):\n    return [0.0]\n",
+        "def squared_errors(*_):\n    '''{body}'''\n    return [0.0]\n",
+    ],
+)
+def test_code_that_cannot_run_implements_nothing(hidden: str, task: EvaluationTask, tmp_path: Path) -> None:
+    lines = MASKED["run_study.py"].split("\n")
+    start = lines.index("def squared_errors(estimator, settings, rate):")
+    body = lines[start + 2 : start + 7]
+    assert body[-1].strip() == "return errors"
+    indent = "\n" + ("        " if "if False" in hidden else "    ")
+    text = hidden.replace("{body}", indent.join(line.removeprefix("    ") for line in body))
+    changed = "\n".join([*lines[:start], text, *lines[start + 7 :]])
+    items = _with(task, {**MASKED, "run_study.py": changed}, tmp_path / "e")
+    assert items[0].verdict is Verdict.FAIL, items[0]
+
+
+def test_a_hook_that_a_framework_calls_is_alive() -> None:
+    text = (
+        "class Net(Module):\n    def forward(self, x):\n        return x\n\n\n"
+        "class Plain:\n    def unused(self):\n        pass\n"
+    )
+    names = {unit.name for unit in live_units(units_of("net.py", text), named=())}
+    assert names == {"forward", "Net", "Plain"}
+
+
+def test_code_that_does_not_parse_is_read_without_its_comments() -> None:
+    units = units_of("x.py", "def broken(:\n    fit(a)\n# ridge(b)\n\ndef second(c):\n    return lasso(c)\n")
+    assert [unit.name for unit in units] == ["broken", "second"]
+    assert not any("call:ridge" in unit.features.weights for unit in units)

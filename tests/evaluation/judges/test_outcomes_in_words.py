@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from evaluation.judges.conclusion import judge_conclusion
 from evaluation.judges.lexicon import cues_in
-from evaluation.judges.propositions import read_propositions, read_tables
+from evaluation.judges.propositions import read_propositions
 from evaluation.judges.quantities import agreement, quantities_in
+from evaluation.judges.told_tables import read_tables
+from evaluation.judges.wording import turned_sentence
 from evaluation.submission import Conclusion, Response
 from pipeline.task import Expected, ExperimentTruth, Verdict
 
@@ -31,6 +33,11 @@ POINTS = "Zephyr is expected to improve accuracy by about 3 points over Boreas."
 RATIO = "Zephyr is expected to train about 6x faster than Boreas."
 SHARE = "Zephyr is expected to reach an accuracy of around 95%."
 BOUND = "Zephyr is expected to keep its accuracy above 90% under noise."
+LOWER = "Zephyr has a lower test error than Boreas."
+WITHOUT = "Removing attention hurts accuracy."
+NEEDED = "Dropout is necessary for convergence."
+ROBUST = "The proposed loss is robust to label noise."
+HOLDS = "The gains hold across all seeds."
 TABLE = "The results should look like this:\n\n| Method | Tides | Winds |\n|---|---|---|\n| Zephyr | 91.2 | 80.4 |\n| Boreas | 88.0 | 79.9 |\n"
 
 
@@ -47,6 +54,29 @@ TABLE = "The results should look like this:\n\n| Method | Tides | Winds |\n|---|
         (BETTER, "On Winds, Boreas outperforms Zephyr.", U),
         (BETTER, "The code was run three times.", U),
         (BETTER, "Zephyr needs more memory than Boreas.", U),
+        (BETTER, "Boreas is outperformed by Zephyr on Tides.", P),
+        (BETTER, "Zephyr was clearly surpassed by Boreas on Tides.", F),
+        (BETTER, "Compared with Boreas, Zephyr performs better on Tides.", P),
+        (BETTER, "Compared to Zephyr, Boreas performs better on Tides.", F),
+        (BETTER, "On Tides, Zephyr no longer outperforms Boreas.", F),
+        (BETTER, "Zephyr fails to outperform Boreas on Tides.", F),
+        (BETTER, "Neither on Tides nor elsewhere does Zephyr outperform Boreas.", F),
+        (BETTER, "It is not the case that Zephyr outperforms Boreas on Tides.", F),
+        (BETTER, "The claim that Zephyr outperforms Boreas on Tides is false.", F),
+        (BETTER, "Contrary to expectation, Boreas wins on Tides.", F),
+        (BETTER, "Zephyr beats everything except Boreas on Tides.", F),
+        (BETTER, "Boreas comes out ahead of Zephyr on Tides.", F),
+        (BETTER, "Zephyr would outperform Boreas on Tides if it were trained longer.", U),
+        (LOWER, "Boreas has a higher test error than Zephyr.", P),
+        (LOWER, "Zephyr has a higher test error than Boreas.", F),
+        (LOWER, "Boreas makes fewer errors than Zephyr.", F),
+        (WITHOUT, "Accuracy suffers when attention is removed.", P),
+        (WITHOUT, "Removing attention does not hurt accuracy.", F),
+        (WITHOUT, "Accuracy improves when attention is removed.", F),
+        (NEEDED, "Dropout is unnecessary for convergence.", F),
+        (NEEDED, "Dropout is not necessary for convergence.", F),
+        (ROBUST, "The proposed loss is sensitive to label noise.", F),
+        (HOLDS, "The gains vanish across all seeds.", F),
         (TREND, "Test error drops with more layers and levels off at 8.", P),
         (TREND, "The test error falls when the number of layers grows, and the improvement saturates at 8 layers.", P),
         (TREND, "As layers increase, test error increases.", F),
@@ -88,6 +118,32 @@ def test_the_expected_words_do_not_hide_a_contradiction() -> None:
     assert judged(BETTER, BETTER) is P
     assert judged(BETTER, f"{BETTER} In fact, Boreas outperforms Zephyr on Tides.") is F
     assert judged("Successfully trained Zephyr.", "Unsuccessfully trained Zephyr.") is not P
+
+
+LONG = "Zephyr achieves a higher accuracy than Boreas, and the gap grows with the number of layers up to 12 on Tides."
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        (LONG.replace("higher", "lower"), F),
+        (LONG.replace("grows", "shrinks"), F),
+        (LONG.replace("achieves", "fails to achieve"), F),
+        (LONG.replace("achieves", "does not fail to achieve"), P),
+        (LONG.replace("12", "48"), F),
+        (LONG.replace("achieves", "will obtain").replace("higher", "clearly higher"), P),
+        (LONG.replace("on Tides", "on Winds").replace("grows", "shrinks"), U),
+    ],
+)
+def test_nearly_the_expected_words(said: str, verdict: Verdict) -> None:
+    assert judged(LONG, said) is verdict
+
+
+@given(st.sampled_from([BETTER, TREND, PEAK, SAME, RANKS, FAILS, POINTS, LOWER, WITHOUT, NEEDED, ROBUST, HOLDS, LONG]))
+def test_the_same_reported_is_no_contradiction(text: str) -> None:
+    reported = text.replace("is expected to be", "was").replace("is expected to ", "did ").replace("will ", "")
+    assert turned_sentence(text, text) is None
+    assert judged(text, f"We found: {reported}") is not F
 
 
 NAMES = st.sampled_from(["Aquilo", "Boreas", "Notus-2", "LE-Vant", "Zephyr", "Eurus", "CAW", "T5x"])
