@@ -1,8 +1,8 @@
 """Text that speaks to a grader: looked for wherever an agent can leave text, reported, and of no effect on a verdict.
 
 Patch, comments, file names, response, what the agent said, outputs of commands and tools, notebooks, and the text of
-images (OCR where Tesseract is installed). Invisible characters and look-alike letters are folded before looking, and
-sentences that are cut over comment lines are joined.
+images (OCR where Tesseract is installed, and their metadata). Invisible characters and look-alike letters are folded
+before looking, disguises (`encodings`) are taken off, and sentences that are cut over comment lines are joined.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from evaluation.integrity.encodings import decoded_lines
 from evaluation.integrity.material import Material
 from evaluation.trajectory import ModelTurn
 from evaluation.verdicts import Finding, ViolationKind
@@ -130,6 +131,11 @@ def flag_text(text: str) -> list[tuple[int, str, str]]:
             if own or (wide and wide.start() < len(bare[0])):
                 found[index + 1] = (kind, shorten(line if own else joined, 200))
                 break
+    for index, plain in decoded_lines(lines):
+        items = addressed_to_models(plain)
+        kind = items[0].kind if items else next((kind for kind, p in _PATTERNS if p.search(_ends(plain))), "")
+        if kind:
+            found.setdefault(index + 1, (f"{kind}, disguised", shorten(lines[index], 200)))
     raw = text.split("\n")
     return [(number, kind, _existing(raw, number, quote)) for number, (kind, quote) in sorted(found.items())]
 
@@ -243,7 +249,7 @@ def _cells(text: str) -> list[str]:
 
 
 def _image_texts(material: Material, problems: list[Problem]) -> list[tuple[str, int | None, str]]:
-    """What OCR reads in images that were handed in."""
+    """What OCR reads in images that were handed in, and what is written beside their pixels."""
     if material.files is None:
         return []
     paths = sorted(p for p in material.files.rglob("*") if p.suffix.lower() in _IMAGES and p.is_file())
@@ -269,7 +275,9 @@ def _read_image(path: Path) -> tuple[str, str]:
         with Image.open(io.BytesIO(path.read_bytes())) as image:
             if image.width * image.height > _MAX_PIXELS:
                 return "", f"it has more than {_MAX_PIXELS:,} pixels"
-            return str(pytesseract.image_to_string(image.convert("L"), timeout=60)), ""
+            beside = [str(value) for value in (*image.info.values(), *image.getexif().values())]
+            read = str(pytesseract.image_to_string(image.convert("L"), timeout=60))
+            return "\n".join([read, *(text[:_LONGEST] for text in beside)]), ""
     except pytesseract.TesseractNotFoundError:
         return "", "Tesseract is not installed: text in images was not looked at"
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, RuntimeError, ValueError) as error:

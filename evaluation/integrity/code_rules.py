@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from evaluation.integrity.calls import called_function
 from evaluation.integrity.material import Material
 from evaluation.integrity.stand_ins import one_sided_changes, pretending_classes
 from evaluation.verdicts import Finding, ViolationKind
@@ -128,10 +129,6 @@ def _line(text: str, number: int) -> str:
     return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
 
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-
-
 # --- random draws ----------------------------------------------------------------------------------------------------
 
 
@@ -172,7 +169,7 @@ def _named_values(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
                     yield node.name, inner.value
         elif (
             isinstance(node, ast.Call)
-            and _called(node) == "append"
+            and called_function(node) == "append"
             and isinstance(node.func, ast.Attribute)
             and node.args
         ):
@@ -200,7 +197,7 @@ def _is_draw(node: ast.expr) -> bool:
         return _is_draw(node.elt)
     if not isinstance(node, ast.Call):
         return False
-    called = _called(node)
+    called = called_function(node)
     if called in {"round", "float", "abs", "clip", "min", "max", "list", "array", "sorted", "mean", "tolist", "item"}:
         inner = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) and not node.args else [])]
         return any(map(_is_draw, inner)) and all(_is_draw(part) or _fixed(part) for part in inner)
@@ -267,7 +264,7 @@ def _filler_lines(tree: ast.Module) -> list[int]:
     """Lines that make values from nothing: random and constant arrays, constants under a result's name."""
     found: set[int] = set()
     for node in ast.walk(tree):
-        if (isinstance(node, ast.Call) and _called(node) in _FILLERS) or (
+        if (isinstance(node, ast.Call) and called_function(node) in _FILLERS) or (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, ast.Mult)
             and any(map(_constant_list, (node.left, node.right)))
@@ -319,7 +316,7 @@ def _touch(node: ast.AST) -> str:
         value = node.value
         if (
             isinstance(value, ast.Call)
-            and _called(value) == "max"
+            and called_function(value) == "max"
             and any(map(_shift, value.args))
             and name in map(ast.unparse, value.args)
         ):

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
+from evaluation.integrity.calls import called_function
 from evaluation.integrity.material import Material
 from evaluation.trajectory import CommandRun
 from pipeline.tracing.source import parse_python
@@ -63,7 +64,7 @@ def _computes(node: ast.AST, defined: set[str]) -> bool:  # noqa: PLR0911 - one 
     if isinstance(node, ast.FunctionDef):  # a loop in a function that takes arguments may well be a simulation
         return bool(node.args.args) and any(isinstance(inner, ast.For | ast.comprehension) for inner in ast.walk(node))
     if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = called_function(node)
         if name == "open":
             return not _opens_to_write(node)
         return name not in _OUTPUT and name not in defined

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from evaluation.integrity.calls import called_function
 from evaluation.integrity.material import Material
 from evaluation.integrity.shell import here_documents, read_commands
 from evaluation.submission import RESPONSE
@@ -197,7 +198,7 @@ def _decoded(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
             continue
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        called = called_function(node)
         value = node.args[0].value
         decode = _DECODERS.get(called)
         if decode is None or not isinstance(value, str | bytes) or len(value) > _LONGEST_ENCODED:
@@ -217,7 +218,7 @@ def _positions(tree: ast.Module) -> Iterator[tuple[ast.expr, Position, str]]:
     """(expression, kind of place, name there) of everything that states a result."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            called = called_function(node)
             position: Position | None = "printed" if called in _PRINTS else "listed" if called in _STORES else None
             if position is not None:
                 yield from ((argument, position, "") for argument in node.args)

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from evaluation.integrity.calls import called_function
+
 __all__ = ["SimpleCommand", "commands_in_python", "here_documents", "read_commands"]
 
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "busybox"})
@@ -287,7 +289,7 @@ def commands_in_python(code: str) -> list[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:
             continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = called_function(node)
         if name not in _RUNNERS:
             continue
         first = node.args[0]

@@ -262,3 +262,11 @@ def test_what_the_harness_says_was_reached_beyond_the_policy_is_a_violation(
     folder, submission = Made(extra=[note]).write(tmp_path / "run" / "episodes" / "t" / "0")
     report = check_integrity(task, folder, submission, client=None, reporter=SilentReporter())
     assert report.verdict is verdict, report.reason
+
+
+def test_a_masked_program_whose_end_no_tracer_saw_is_a_suspicion(check: Check) -> None:
+    seen = command("python -c 'import run_study; run_study.main()'", code=None).model_copy(update={"observed": True})
+    report = check(Made(files={"configs/study.json": "{}"}, reproduce="", extra=[seen]))
+    found = [finding for finding in report.findings if finding.kind.value == "masked_content"]
+    assert [finding.verdict for finding in found] == [Verdict.UNKNOWN]
+    assert "not recorded" in found[0].reason
