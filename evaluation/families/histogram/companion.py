@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import base64
 import json
-import socketserver
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import Any, Final
 from pydantic import Field, ValidationError
 
 from evaluation.families.histogram.paper_reader import PaperReader
-from evaluation.harness.exchange import listen, no_gateway
+from evaluation.families.socket_service import SocketService
 from evaluation.trajectory import Event, Note
 from pipeline.errors import ExpbenchError
 from pipeline.schema import Record
@@ -30,8 +28,6 @@ SOCKET: Final = "paper.sock"
 READ_PAPER: Final = "EXPBENCH_READ_PAPER"
 """Environment variable with the socket's path in the container."""
 _MOST_REQUEST: Final = 4096
-_WAIT_S: Final = 30.0
-"""For a request that does not come to its end."""
 
 
 class _Request(Record):
@@ -40,31 +36,18 @@ class _Request(Record):
     figures: bool = False
 
 
-class _Handler(socketserver.StreamRequestHandler):
-    """One request."""
+class _Desk:
+    """Answers requests about one paper, and keeps a line about each.
 
-    timeout = _WAIT_S
-    server: _Server
+    Args:
+        reader: of the paper.
+        paper: its name in the workspace, without `.pdf`.
+        log: file that gets a line for each request.
+        emit: takes a note about each request for the trajectory.
+    """
 
-    def handle(self) -> None:
-        """Read a line, answer with a line; a client that goes away costs nothing."""
-        try:
-            line = self.rfile.readline(_MOST_REQUEST)
-            answer = self.server.answer(line)
-            self.wfile.write(json.dumps(answer).encode("utf-8") + b"\n")
-        except OSError as error:
-            self.server.note({"error": f"the client went away: {error}"})
-
-
-class _Server(socketserver.ThreadingUnixStreamServer):
-    daemon_threads = True
-
-    def __init__(self, path: Path, reader: PaperReader, paper: str, log: Path, emit: Callable[[Event], object]) -> None:
+    def __init__(self, reader: PaperReader, paper: str, log: Path, emit: Callable[[Event], object]) -> None:
         self._reader, self._paper, self._log, self._emit = reader, paper, log, emit
-        self._guard = threading.Lock()
-        super().__init__(str(path), _Handler, bind_and_activate=False)
-        self.socket.close()
-        self.socket = listen(path)
 
     def answer(self, line: bytes) -> dict[str, Any]:
         """What a request gets."""
@@ -98,14 +81,8 @@ class _Server(socketserver.ThreadingUnixStreamServer):
         """Keep a line about a request, and say it in the trajectory."""
         told = ", ".join(f"{name} {value}" for name, value in record.items() if value not in {"", False})
         self._emit(Note(seq=0, at=0, text=f"read-paper: {told}"))
-        with self._guard, self._log.open("a", encoding="utf-8") as stream:
+        with self._log.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A defect in answering: the client sees a closed connection, the log what was wrong."""
-        import sys
-
-        self.note({"error": f"defect: {sys.exc_info()[1]!r}"})
 
 
 @contextmanager
@@ -126,20 +103,8 @@ def read_paper_service(
         Environment variables for the agent.
 
     Raises:
-        ExpbenchError: `SANDBOX_BROKEN`: the socket cannot be made.
+        ExpbenchError: `SANDBOX_BROKEN`: the socket cannot be made, or a request could not be answered.
     """
-    try:
-        server = _Server(directory / SOCKET, PaperReader(pdf, name=f"{paper}.pdf"), paper, log, emit)
-    except OSError as error:
-        raise no_gateway(directory, str(error)) from error
-    thread = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="read-paper", daemon=True
-    )
-    thread.start()
-    try:
+    desk = _Desk(PaperReader(pdf, name=f"{paper}.pdf"), paper, log, emit)
+    with SocketService(directory / SOCKET, desk.answer, name="read-paper", longest=_MOST_REQUEST):
         yield {READ_PAPER: f"{seen_as}/{SOCKET}"}
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-        (directory / SOCKET).unlink(missing_ok=True)

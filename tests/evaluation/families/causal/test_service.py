@@ -4,12 +4,17 @@ import importlib.util
 import json
 import socket
 import threading
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from evaluation.families.causal.bench import Bench, EpisodeLog
 from evaluation.families.causal.engines import ENGINES
 from evaluation.families.causal.scoring import score
-from evaluation.families.causal.service import SOCKET
+from evaluation.families.causal.service import SOCKET, BenchDesk, answered
 from evaluation.families.causal.task import CausalTask
 from evaluation.families.causal.taxonomy import Flag, classify
 from tests.evaluation.families.causal.support import CLIENT, Served, served
@@ -123,8 +128,92 @@ def test_nothing_of_the_hidden_world_crosses_the_socket(tasks: dict[str, CausalT
     assert not any(name in said for name, _ in task.hidden.drivers)
 
 
-def test_flood_of_refused_calls_ends(tasks: dict[str, CausalTask]) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        b'{"tool": "claim", "arguments": {"param": "colour", "effect": "up"}}\n', b'{"tool": "peek"}\n',
+        b'{"tool": "probe", "arguments": {"guess": 3}}\n',
+    ],
+)  # fmt: skip
+def test_flood_of_calls_ends_in_the_log_and_in_the_trajectory(tasks: dict[str, CausalTask], call: bytes) -> None:
     with served(tasks["L1"]) as bench:
-        answers = raw(bench, *[b'{"tool": "claim", "arguments": {"param": "colour", "effect": "up"}}\n'] * 203)
+        answers = raw(bench, *[call] * 203)
         assert "takes no further" in str(answers[-1]["error"])
+        assert len(bench.log.entries) in {0, 200}, "calls of no known form are not logged"
+        assert len(bench.told) == 200
+        assert raw(bench, b'{"tool": "status"}\n') == [{"calls_left": 8, "ended": False, "budget": 8}]
+
+
+def test_flood_after_the_answer_ends_too(tasks: dict[str, CausalTask]) -> None:
+    task = tasks["L1"]
+    answer = {"tool": "submit", "arguments": {"params": [task.candidates[0]], "direction": "up"}}
+    with served(task) as bench:
+        raw(bench, *[json.dumps(answer).encode() + b"\n"] * 203)
         assert len(bench.log.entries) == 200
+        assert sum(entry.tool == "submit" for entry in bench.log.entries) == 1
+
+
+def test_connections_that_are_held_open_take_nothing_from_the_harness(tasks: dict[str, CausalTask]) -> None:
+    """1,500 of them took every file descriptor of the harness, and with them the episodes beside this one."""
+    with served(tasks["L1"]) as bench, ExitStack() as held:
+        closed = 0
+        for _ in range(80):
+            one = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            one.settimeout(60)
+            one.connect(str(bench.folder / SOCKET))
+            try:
+                one.sendall(b'{"tool": "status"}\n')
+                closed += not one.recv(100)
+            except ConnectionError:
+                closed += 1
+        assert closed == 80 - 32
+        held.close()
+        while not (answers := _asked(bench)):  # the last of them is let go on the service's thread
+            pass
+        assert answers == [{"calls_left": 8, "ended": False, "budget": 8}]
+
+
+def _asked(bench: Served) -> list[dict[str, object]]:
+    try:
+        return raw(bench, b'{"tool": "status"}\n')
+    except ConnectionError:
+        return []
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**400), 10**400) | st.floats() | st.text(max_size=9)
+    | st.sampled_from(["up", "down", "none", "positive", "small", "herding", "volatility", "\ud800", "\x00"]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(["herding", "pull", "\ud800", "", "configA"]), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+_NAMES = st.sampled_from(
+    ["configA", "configB", "guess", "metric", "param", "params", "effect", "effects", "direction", "estimate", "world"]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    tool=st.sampled_from(["experiment", "probe", "claim", "submit", "status", "peek", "\ud800"]) | _VALUES,
+    arguments=st.dictionaries(_NAMES, _VALUES, max_size=4) | _VALUES,
+    depth=st.sampled_from([0, 0, 9, 500, 985, 2000]),
+)
+def test_whatever_is_asked_is_answered_and_leaves_a_log_that_can_be_read(
+    tasks: dict[str, CausalTask], tmp_path: Path, tool: object, arguments: object, depth: int
+) -> None:
+    """A request that breaks the bench makes nothing of the episode known: an agent may prefer that to its score."""
+    told: list[str] = []
+    desk = BenchDesk(Bench(tasks["L1"]), tmp_path / "b.json", lambda *call: told.append(json.dumps(call)))
+    line = json.dumps({"tool": tool, "arguments": arguments}).replace('"herding": ', '"herding": ' + "[" * depth, 1)
+    line = line[:-1] + "]" * (line.count("[") - line.count("]")) + line[-1:]
+    answer = answered(desk, line.encode())
+    assert isinstance(json.loads(json.dumps(answer)), dict)
+    EpisodeLog.model_validate_json((tmp_path / "b.json").read_bytes())
+
+
+def test_what_the_parser_takes_and_a_writer_does_not_is_refused(tasks: dict[str, CausalTask], tmp_path: Path) -> None:
+    """About 990 levels, just below where Python gives up parsing, broke the writing of the trajectory."""
+    desk = BenchDesk(Bench(tasks["L1"]), tmp_path / "b.json", lambda *call: json.dumps(call))
+    for depth in (*range(20, 1000, 70), *range(960, 1000)):
+        line = b'{"tool": "experiment", "arguments": {"configA": {"herding": %s}}}' % (b"[" * depth + b"]" * depth)
+        assert "error" in answered(desk, line)

@@ -151,7 +151,7 @@ def test_a_client_gets_errors_it_can_use(beside: Beside) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\n", b"\xff\xfe\n", b"[1]\n", b'{"paper": 3}\n', b'{"paper": "P-1.pdf", "path": "/etc/passwd"}\n',
+    [b"\n", b"\xff\xfe\n", b"[1]\n", b'{"paper": 3}\n', b'{"paper": "P-1.pdf", "path": "/etc/passwd"}\n',
      b'{"paper": "' + b"x" * 10_000 + b'"}\n'],
 )  # fmt: skip
 def test_what_is_no_request_is_refused(beside: Beside, data: bytes) -> None:
