@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evaluation.families.causal.bench import EpisodeLog
-    from evaluation.families.causal.task import CausalTask
+    from evaluation.families.causal.task import CausalTask, Tier
+    from pipeline.errors import ExpbenchError
     from pipeline.llm import ModelClient
 
 __all__ = ["app"]
@@ -31,7 +33,10 @@ app.add_typer(generate_app, name="generate")
     "causal",
     epilog="Examples:\n\n  expbench generate causal --tier L2 --seeds 101,202 --out tasks\n\n"
     "  expbench generate causal --tier L1 --simulation market --seeds 7 --json\n\n"
+    "  expbench generate causal --tier L1V --seeds 1,2,3,4 --out tasks\n\n"
     "  expbench generate causal --check tasks\n\n"
+    "Tasks that are in --out already are kept, so the same command goes on where it stopped; --check makes "
+    "them again.\n\n"
     "Exit codes: 0 all were generated, or nothing differs; 1 a frozen task differs; 2 usage; 5 no frozen task can be "
     "read; 6 for some seed no draw could be verified (the others' tasks are there).",
 )
@@ -50,31 +55,13 @@ def generate_causal(
 ) -> None:
     """Seeded mystery worlds with verified drivers and inert decoys; equal seeds give equal bytes."""
     from evaluation.families.causal.engines import ENGINES
-    from evaluation.families.causal.generate import generate
-    from evaluation.families.causal.store import write_tasks
-    from flows.progress import TerminalReporter
-    from pipeline.errors import ExpbenchError, FailureKind
 
     if check is not None:
         _check_frozen(check, json_output)
         return
     _require_directory(out)
     wanted = [(name, seed) for name in _simulations(simulation, ENGINES) for seed in _numbers(seeds)]
-    tasks, failed = [], []
-    with TerminalReporter() as reporter:
-        reporter.start("generate", len(wanted))
-        for name, seed in wanted:
-            try:
-                tasks.append(generate(name, tier, seed))
-            except ExpbenchError as error:
-                if error.kind is not FailureKind.DATA_UNAVAILABLE:
-                    raise
-                failed.append(error)
-                reporter.warn(str(error))
-                continue
-            write_tasks(tasks[-1:], out)
-            reporter.step("generate", tasks[-1].id)
-        reporter.end("generate", f"{len(tasks)} tasks in {out}, {len(failed)} seed(s) gave none")
+    tasks, failed = _generated(wanted, tier, out)
     if failed and not tasks:
         raise failed[0]
     rows = [{"task": task.id, "target": task.target, **task.difficulty.model_dump()} for task in tasks]
@@ -85,6 +72,41 @@ def generate_causal(
         Console().print(f"\nPlay   expbench solve {out} --solver ofat --out run", soft_wrap=True)
     if failed:
         raise typer.Exit(failed[0].exit_code)
+
+
+def _generated(
+    wanted: Sequence[tuple[str, int]], tier: Tier, out: Path
+) -> tuple[list[CausalTask], list[ExpbenchError]]:
+    """The tasks of these simulations and seeds, each written as soon as it is there, and what gave none."""
+    from evaluation.families.causal.generate import generate
+    from evaluation.families.causal.store import frozen_task, write_tasks
+    from flows.progress import TerminalReporter
+    from pipeline.errors import ExpbenchError, FailureKind
+
+    tasks, failed = [], list[ExpbenchError]()
+    began, made = time.monotonic(), 0
+    with TerminalReporter() as reporter:
+        reporter.start("generate", len(wanted))
+        for number, (name, seed) in enumerate(wanted):
+            task = frozen_task(out, name, tier, seed)
+            if task is not None:
+                tasks.append(task)
+                reporter.step("generate", f"{task.id}: was there")
+                continue
+            made += 1
+            try:
+                tasks.append(generate(name, tier, seed, reporter))
+            except ExpbenchError as error:
+                if error.kind is not FailureKind.DATA_UNAVAILABLE:
+                    raise
+                failed.append(error)
+                reporter.warn(str(error))
+                continue
+            write_tasks(tasks[-1:], out)
+            left = (time.monotonic() - began) / made * (len(wanted) - number - 1)
+            reporter.step("generate", tasks[-1].id + (f", about {left:.0f} s left" if left >= 1 else ""))
+        reporter.end("generate", f"{len(tasks)} tasks in {out}, {len(failed)} seed(s) gave none")
+    return tasks, failed
 
 
 def _check_frozen(directory: Path, json_output: bool) -> None:
@@ -108,6 +130,7 @@ def _check_frozen(directory: Path, json_output: bool) -> None:
 
 @app.command(
     epilog="Examples:\n\n  expbench solve tasks --solver ofat --out run\n\n"
+    "  expbench solve tasks --solver ofat-rand --salt 3 --repeats 10 --out run\n\n"
     "  expbench solve tasks --solver llm --model gpt-5-mini --repeats 3 --max-usd 2 --out run\n\n"
     "Episodes that are in --out already are kept, so the same command goes on where it stopped.\n\n"
     "Exit codes: 0 all were played; 2 usage; 5 no task or a damaged episode; 8 model or key; 9 budget; 130 interrupted."
@@ -120,6 +143,9 @@ def solve(
     ] = "ofat",
     model: Annotated[str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 1,
+    salt: Annotated[
+        int, typer.Option(min=0, help="Number of the first repeat: `random` and `ofat-rand` draw by task and number.")
+    ] = 0,
     max_usd: Annotated[float | None, typer.Option(min=0, help="Money that a model may cost altogether.")] = None,
     out: Annotated[Path, typer.Option(help="Directory of the run.")] = Path("causal-run"),
     json_output: Json = False,
@@ -138,7 +164,7 @@ def solve(
             for problem in problems:
                 reporter.warn(f"{problem.where}: {problem.message}")
             episodes = sweep(
-                loaded, play, out, solver=solver, repeats=repeats, reporter=reporter,
+                loaded, play, out, solver=solver, repeats=repeats, reporter=reporter, first=salt,
                 model=client.config.model if client else None,
             )  # fmt: skip
     finally:

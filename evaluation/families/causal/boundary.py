@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evaluation.families.causal.cells import SEEDS, Cells, attempt_generator, digits
+from evaluation.families.causal.cells import SEEDS, Cells, adjusted, attempt_generator, digits
 from evaluation.families.causal.difficulty import rate
-from evaluation.families.causal.engines import Engine, Metrics
-from evaluation.families.causal.inference import ALPHA, holm, mann_whitney, relative_change
+from evaluation.families.causal.engines import Engine
+from evaluation.families.causal.inference import ALPHA, relative_change
 from evaluation.families.causal.task import REPLICATES, CausalTask, HiddenWorld, Verification
 
 __all__ = ["SWEEPS", "Sweep", "boundary_task"]
@@ -84,7 +84,7 @@ def boundary_task(engine: Engine, seed: int, attempt: int, stream: int = 0) -> C
     boundary = digits(located, 6)
     near = [{sweep.parameter: digits(boundary + side * width / 8, 6)} for side in (-1, 1)]
     below, above = (cells(**values) for values in near)
-    p = _adjusted(below, above, sweep.metric)
+    p = adjusted(below, above)[sweep.metric]
     if p >= ALPHA:
         return None
     ends = [float(cells(**{sweep.parameter: end})[sweep.metric].mean()) for end in (sweep.low, sweep.high)]
@@ -136,11 +136,6 @@ def _crossing(cells: Cells, sweep: Sweep, *, bench: bool) -> float | None:
         else:
             high, last = middle, value
     return low + (high - low) * (level - first) / (last - first)
-
-
-def _adjusted(first: Metrics, second: Metrics, metric: str) -> float:
-    names = sorted(first)
-    return float(holm([float(mann_whitney(first[name], second[name])[1]) for name in names])[names.index(metric)])
 
 
 def _finite(value: float) -> float:

@@ -6,7 +6,7 @@ direction) and the decoys do not; at L3 the interaction must be real too. Everyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from evaluation.families.causal.boundary import boundary_task
 from evaluation.families.causal.cells import SEEDS, Cells, attempt_generator, digits, draw_hidden
 from evaluation.families.causal.difficulty import rate
 from evaluation.families.causal.engines import ENGINES, Engine, Metrics
-from evaluation.families.causal.inference import ALPHA, holm, mann_whitney, relative_change, sign_flip
+from evaluation.families.causal.inference import ALPHA, relative_change, sign_flip
 from evaluation.families.causal.signatures import signature_task
 from evaluation.families.causal.task import (
     REPLICATES,
@@ -25,6 +25,7 @@ from evaluation.families.causal.task import (
     Verification,
 )
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.progress import Reporter
 
 __all__ = ["generate", "magnitude_class", "to_json"]
 
@@ -40,8 +41,14 @@ def magnitude_class(change: float) -> Magnitude | None:
     return next((name for least, name in _MAGNITUDES if abs(change) >= least), None)
 
 
-def generate(simulation: str, tier: Tier, seed: int) -> CausalTask:
+def generate(simulation: str, tier: Tier, seed: int, reporter: Reporter | None = None) -> CausalTask:
     """The task of this seed.
+
+    Args:
+        simulation: name of an engine.
+        tier: of the task.
+        seed: not negative.
+        reporter: is told of every set of replicates on which nothing could be verified.
 
     Raises:
         ExpbenchError: `USAGE` (no such simulation), `DATA_UNAVAILABLE` (no draw could be verified: another seed may
@@ -61,6 +68,9 @@ def generate(simulation: str, tier: Tier, seed: int) -> CausalTask:
             task = attempt(number)
             if task is not None:
                 return task
+        if reporter is not None:
+            tried = f"none of {_ATTEMPTS} draws verified on {stream + 1} of {_STREAMS} sets of replicates"
+            reporter.note("generate", f"{simulation} {tier} seed {seed}: {tried}")
     raise ExpbenchError(
         FailureKind.DATA_UNAVAILABLE,
         f"{simulation} {tier} seed {seed}",
@@ -116,22 +126,20 @@ class _Draws:
     def _verified(
         self, drivers: list[tuple[str, float]], decoys: list[str], candidates: tuple[str, ...]
     ) -> CausalTask | None:
-        control = self.cell()
-        tests = {name: self.cell(**{name: self.engine.parameter(name).test_value}) for name in candidates}
-        decoy_p = [self._p(control, tests[name]) for name in decoys]
-        driver_p = [self._p(control, tests[name]) for name, _ in drivers]
+        curated = {name: self.engine.parameter(name).test_value for name in candidates}
+        decoy_p = [self._p(**{name: curated[name]}) for name in decoys]
+        driver_p = [self._p(**{name: curated[name]}) for name, _ in drivers]
         if min(decoy_p) < ALPHA or max(driver_p) >= ALPHA:  # of known cells: before a new one is simulated
             return None
-        hidden = self.cell(**dict(drivers))
-        if self._p(control, hidden) >= ALPHA:
+        if self._p(**dict(drivers)) >= ALPHA:
             return None
-        change = self._change(control, hidden)
+        change = self._change(**dict(drivers))
         if not np.isfinite(change):
             return None
         if self.tier == "L3":
-            world = self._interacting(drivers, tests)
+            world = self._interacting(drivers, {name: curated[name] for name, _ in drivers})
         else:
-            world = self._single(drivers, change, self._change(control, tests[drivers[0][0]]))
+            world = self._single(drivers, change, self._change(**{drivers[0][0]: curated[drivers[0][0]]}))
         if world is None:
             return None
         sign, interaction_p = world
@@ -175,10 +183,9 @@ class _Draws:
         ), None
 
     def _interacting(
-        self, drivers: list[tuple[str, float]], tests: dict[str, Metrics]
+        self, drivers: list[tuple[str, float]], curated: dict[str, float]
     ) -> tuple[HiddenWorld, float | None] | None:
         names = [name for name, _ in drivers]
-        curated = {name: self.engine.parameter(name).test_value for name in names}
         worst, signs = 0.0, set()
         for values in (curated, dict(drivers)):  # cells that other draws had come first
             both = self._bench(self.cell(**values))
@@ -188,26 +195,19 @@ class _Draws:
             if worst >= ALPHA:
                 return None
             signs.add("positive" if contrast.mean() > 0 else "negative")
-        hidden_alone = [self._p(self.cell(), self.cell(**{name: value})) for name, value in drivers]
-        if worst >= ALPHA or len(signs) != 1 or max(hidden_alone) >= ALPHA:
+        hidden_alone = [self._p(**{name: value}) for name, value in drivers]
+        if len(signs) != 1 or max(hidden_alone) >= ALPHA:
             return None
         return HiddenWorld.model_validate({"drivers": tuple(drivers), "interaction": signs.pop()}), worst
 
     def _bench(self, cell: Metrics) -> np.ndarray:
         return cell[self.target]
 
-    def _p(self, control: Metrics, cell: Metrics) -> float:
-        """Holm-adjusted p of the target on the bench's replicates."""
-        names = sorted(control)
-        raw = [float(mann_whitney(control[name], cell[name])[1]) for name in names]
-        return float(holm(raw)[names.index(self.target)])
+    def _p(self, **overrides: float) -> float:
+        """Holm-adjusted p of the target on the bench's replicates, against the control."""
+        return self.cell.against_control(**overrides)[self.target]
 
-    def _change(self, control: Metrics, cell: Metrics) -> float:
-        return relative_change(float(self._bench(control).mean()), float(self._bench(cell).mean()))
-
-
-def frozen_set(tier: Tier, seeds: tuple[int, ...]) -> Iterator[CausalTask]:
-    """All simulations times these seeds."""
-    for simulation in ENGINES:
-        for seed in seeds:
-            yield generate(simulation, tier, seed)
+    def _change(self, **overrides: float) -> float:
+        """Relative change of the target's mean against the control."""
+        before, after = self._bench(self.cell()), self._bench(self.cell(**overrides))
+        return relative_change(float(before.mean()), float(after.mean()))

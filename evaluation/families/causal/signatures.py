@@ -16,10 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from evaluation.families.causal.cells import SEEDS, Cells, attempt_generator, digits, draw_hidden
+from evaluation.families.causal.cells import SEEDS, Cells, adjusted, attempt_generator, digits, draw_hidden
 from evaluation.families.causal.difficulty import rate
-from evaluation.families.causal.engines import Engine, Metrics, Parameter
-from evaluation.families.causal.inference import ALPHA, cliffs_delta, holm, mann_whitney, relative_change
+from evaluation.families.causal.engines import Engine, Parameter
+from evaluation.families.causal.inference import ALPHA, relative_change
 from evaluation.families.causal.task import REPLICATES, CausalTask, Effect, HiddenWorld, Tier, Verification
 
 __all__ = ["signature_task"]
@@ -58,48 +58,39 @@ def _target(engine: Engine, signature: dict[str, Effect], tier: str, rng: np.ran
     return engine.target if tier == "L1V" else moved[int(rng.integers(len(moved)))]
 
 
-def _adjusted(first: Metrics, second: Metrics) -> dict[str, float]:
-    """Metric -> Holm-adjusted p over the vector, as the bench reports it."""
-    names = sorted(first)
-    raw = [float(mann_whitney(first[name], second[name])[1]) for name in names]
-    return dict(zip(names, holm(raw).tolist(), strict=True))
-
-
-def _pattern(control: Metrics, cell: Metrics) -> dict[str, Effect]:
-    """Metric -> what the cell shows against the control."""
-    return {
-        name: "none" if p >= ALPHA else "up" if cliffs_delta(control[name], cell[name]) > 0 else "down"
-        for name, p in _adjusted(control, cell).items()
-    }
-
-
 def _by_signature(cells: Cells, driver: _Driver, confounders: Sequence[Parameter]) -> dict[str, Effect] | None:
-    """The hidden world's signature when it identifies the driver."""
-    control, hidden = cells(), cells(**{driver[0].name: driver[1]})
-    signature = _pattern(control, hidden)
-    shown = _pattern(control, cells(**{driver[0].name: driver[0].test_value}))
-    if signature[cells.engine.target] == "none" or shown != signature:
+    """The hidden world's signature when it identifies the driver.
+
+    It has to be the curated value's, so everything about cells that other draws share is asked before the hidden world
+    is simulated.
+    """
+    target = cells.engine.target
+    expected = cells.effects(**{driver[0].name: driver[0].test_value})
+    if expected[target] == "none":
         return None
-    for parameter in confounders:
-        if _pattern(control, cells(**{parameter.name: parameter.test_value}))[cells.engine.target] == "none":
-            return None
-        for value in (parameter.test_value, *(parameter.hidden or ())):
-            other = cells(**{parameter.name: float(round(value)) if parameter.integer else value})
-            if _pattern(control, other) == signature or min(_adjusted(hidden, other).values()) >= ALPHA:
-                return None
-    return signature
+    if any(cells.effects(**{one.name: one.test_value})[target] == "none" for one in confounders):
+        return None
+    others = [
+        {one.name: float(round(value)) if one.integer else value}
+        for one in confounders
+        for value in (one.test_value, *(one.hidden or ()))
+    ]
+    hidden = {driver[0].name: driver[1]}
+    if any(cells.effects(**other) == expected for other in others) or cells.effects(**hidden) != expected:
+        return None
+    if any(min(adjusted(cells(**hidden), cells(**other)).values()) >= ALPHA for other in others):
+        return None
+    return expected
 
 
 def _on_any_metric(cells: Cells, driver: _Driver, decoys: Sequence[Parameter]) -> dict[str, Effect] | None:
     """The hidden world's effects when an isolating sweep on any metric that it moves finds the driver."""
-    control = cells()
-    signature = _pattern(control, cells(**{driver[0].name: driver[1]}))
-    moved = [name for name, effect in signature.items() if effect != "none"]
-    shown = _pattern(control, cells(**{driver[0].name: driver[0].test_value}))
-    if not moved or any(shown[name] != signature[name] for name in moved):
+    if any(set(cells.effects(**{decoy.name: decoy.test_value}).values()) != {"none"} for decoy in decoys):
         return None
-    inert = (_pattern(control, cells(**{decoy.name: decoy.test_value})) for decoy in decoys)
-    return signature if all(set(found.values()) == {"none"} for found in inert) else None
+    shown = cells.effects(**{driver[0].name: driver[0].test_value})
+    signature = cells.effects(**{driver[0].name: driver[1]})
+    moved = [name for name, effect in signature.items() if effect != "none"]
+    return signature if moved and all(shown[name] == signature[name] for name in moved) else None
 
 
 def _task(
@@ -107,7 +98,7 @@ def _task(
     order: tuple[str, ...], signature: dict[str, Effect], target: str,
 ) -> CausalTask:  # fmt: skip
     engine, (parameter, value) = cells.engine, driver
-    control, tests = cells(), [cells(**{one.name: one.test_value}) for one in others]
+    control, curated = cells(), {parameter.name: parameter.test_value}
     hidden = cells(**{parameter.name: value})
     change = relative_change(float(control[target].mean()), float(hidden[target].mean()))
     decoys = [] if tier == "L1V" else [cells.all_seeds(**{one.name: one.test_value}) for one in others]
@@ -124,8 +115,8 @@ def _task(
         hidden=HiddenWorld(drivers=((parameter.name, value),), signature=dict(sorted(signature.items()))),
         verification=Verification(
             seeds=SEEDS,
-            driver_p=(digits(_adjusted(control, cells(**{parameter.name: parameter.test_value}))[target], 6),),
-            decoy_p=tuple(digits(_adjusted(control, cell)[target], 6) for cell in tests),
+            driver_p=(digits(cells.against_control(**curated)[target], 6),),
+            decoy_p=tuple(digits(cells.against_control(**{one.name: one.test_value})[target], 6) for one in others),
             relative_change=digits(float(np.clip(change, -1e9, 1e9)), 6),
         ),
         difficulty=rate(

@@ -1,7 +1,8 @@
 """How the reference solvers play the tiers beyond the paper: by signature (L1V), blind (L1B), boundary (L4).
 
 L1V: a probe of the control shows the hidden world's signature; the candidate whose isolated effect has the same one is
-it. L1B: probe one metric after the other until one has moved, then sweep on it. L4: the two ends set the half-way
+it. L1B: probe one metric after the other until one has moved, then sweep on it. As at the paper's tiers, a sweep that
+finds none or several such candidates ends without an answer. L4: the two ends set the half-way
 level; `ofat` measures an even grid and interpolates, `adaptive` cuts the interval into three with every pair of points;
 both bracket their estimate with a last experiment.
 """
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from evaluation.families.causal.bench import Bench, Statistics, signature
+from evaluation.families.causal.bench import Bench, signature
 from evaluation.families.causal.task import Effect
 
 __all__ = ["BEYOND", "guess_beyond", "sweep_beyond"]
@@ -60,14 +61,14 @@ def sweep_beyond(
 
 def _by_signature(bench: Bench, values: Mapping[str, float], early: bool, rng: np.random.Generator | None) -> None:
     hidden = signature(bench.probe({}))
-    hits: dict[str, int] = {}
+    alike = []
     for name in bench.task.candidates:
-        shown = signature(bench.experiment({}, {name: values[name]}))
-        hits[name] = sum(shown[metric] == effect for metric, effect in hidden.items())
-        if early and hits[name] == len(hidden):
-            break
-    best = max(hits, key=lambda name: hits[name])
-    bench.submit((best,), effects=hidden)
+        if signature(bench.experiment({}, {name: values[name]})) == hidden:
+            alike.append(name)
+            if early:
+                break
+    if len(alike) == 1:
+        bench.submit((alike[0],), effects=hidden)
 
 
 def _blind(bench: Bench, values: Mapping[str, float], early: bool, rng: np.random.Generator | None) -> None:
@@ -76,13 +77,14 @@ def _blind(bench: Bench, values: Mapping[str, float], early: bool, rng: np.rando
         hidden = bench.probe({}, metric)
         if hidden.significant:
             break
-    seen: dict[str, Statistics] = {}
+    telling = []
     for name in bench.task.candidates:
-        seen[name] = bench.experiment({}, {name: values[name]}, metric)
-        if early and seen[name].significant:
-            break
-    best = min(seen, key=lambda name: (not seen[name].significant, seen[name].p_adjusted, list(seen).index(name)))
-    bench.submit((best,), metric=metric, direction="up" if hidden.mean_b > hidden.mean_a else "down")
+        if bench.experiment({}, {name: values[name]}, metric).significant:
+            telling.append(name)
+            if early:
+                break
+    if len(telling) == 1:
+        bench.submit((telling[0],), metric=metric, direction="up" if hidden.mean_b > hidden.mean_a else "down")
 
 
 def _boundary(bench: Bench, values: Mapping[str, float], early: bool, rng: np.random.Generator | None) -> None:

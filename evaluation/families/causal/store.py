@@ -20,7 +20,10 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import write_text
 from pipeline.schema import Problem, Severity, StoredRecord
 
-__all__ = ["CausalEpisode", "find_task", "finished_episode", "is_tasks", "load_tasks", "write_episode", "write_tasks"]
+__all__ = [
+    "CausalEpisode", "find_task", "finished_episode", "frozen_task", "is_tasks", "load_tasks", "write_episode",
+    "write_tasks",
+]  # fmt: skip
 
 _PATTERN: Final = "causal-*.json"
 
@@ -131,6 +134,18 @@ def write_tasks(tasks: Iterable[CausalTask], directory: Path) -> list[Path]:
         paths.append(directory / f"{task.id}.json")
         write_text(paths[-1], to_json(task))
     return paths
+
+
+def frozen_task(directory: Path, simulation: str, tier: str, seed: int) -> CausalTask | None:
+    """The task of this seed, if an earlier pass froze it there with the engine of this version; else None."""
+    try:
+        task = CausalTask.model_validate_json(
+            (directory / f"causal-{tier.lower()}-{simulation}-{seed}.json").read_bytes()
+        )
+        _require_playable(task)
+    except (OSError, ValueError):
+        return None
+    return task if (task.simulation, task.tier, task.seed) == (simulation, tier, seed) else None
 
 
 def episode_path(run: Path, task: CausalTask, solver: str, repeat: int, model: str | None = None) -> Path:

@@ -43,6 +43,7 @@ def sweep(
     solver: str,
     repeats: int,
     reporter: Reporter,
+    first: int = 0,
     model: str | None = None,
 ) -> list[CausalEpisode]:
     """Play every task `repeats` times; episodes that are there already are kept.
@@ -54,6 +55,7 @@ def sweep(
         solver: name under which the episodes are stored.
         repeats: episodes per task.
         reporter: progress.
+        first: number of the first repeat; solvers that draw, draw by it.
         model: recorded with the episodes.
 
     Raises:
@@ -62,7 +64,7 @@ def sweep(
     reporter.start("causal", len(tasks) * repeats)
     episodes = []
     for task in tasks:
-        for repeat in range(repeats):
+        for repeat in range(first, first + repeats):
             episode = finished_episode(run, task, solver, repeat, model)
             if episode is None:
                 episode = write_episode(run, task, solver, repeat, play(task, repeat), model)

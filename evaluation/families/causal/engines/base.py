@@ -18,11 +18,13 @@ from pydantic import Field, model_validator
 
 from pipeline.schema import Record
 
-__all__ = ["REACH", "Config", "Engine", "Metrics", "Parameter", "generators"]
+__all__ = ["SLIDER", "Config", "Engine", "Metrics", "Parameter", "generators"]
 
-REACH: Final = 6.0
-"""Times the control; petri-bench does not print its ranges. 6 is the least whole number with which every parameter's
-hidden values are legal (`misalignment`, 180 at a control of 30)."""
+SLIDER: Final = 10 / 3
+"""Greatest legal value, in controls, of a parameter for which no range is published: the median of 15 sliders of public
+simulators of these models, greatest value over default. NetLogo Flocking (Wilensky, 1998): 3.3, 3.3, 4, 5, 6.7, 13.3;
+NetLogo bounded confidence (Lorenz, 2015): 2, 4.3; The Coding Train's flocking (Shiffman, 2018): 2, 2, 2; a Gray-Scott
+playground: 1.4, 1.8, 3.6, 4.3."""
 Config = Mapping[str, float]
 Metrics = dict[str, NDArray[np.float64]]
 
@@ -42,26 +44,36 @@ class Parameter(Record):
     decoy: bool = False
     """May it be a decoy? What is inert at its curated value can be one; that it is inert there is verified per task."""
     integer: bool = False
+    published: tuple[float, float] | None = None
+    """Range that a published simulator's slider, a study of the model or the quantity's meaning gives it."""
+    source: str = ""
+    """Whose range that is."""
     meaning: str
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Parameter:
         low, high = self.legal
-        if not low <= self.control <= high or not all(low <= value <= high for value in self.hidden or ()):
+        values = (self.control, self.test_value, *(self.hidden or ()))
+        if not all(self.low <= low <= value <= high <= self.high for value in values):
             raise ValueError(f"{self.name}: a value lies outside [{low}, {high}]")
+        if (self.published is None) != (not self.source):
+            raise ValueError(f"{self.name}: a published range needs its source, and a source a range")
         return self
 
     @property
     def legal(self) -> tuple[float, float]:
         """Least and greatest value that an experiment may set, and that `ofat-rand` draws from.
 
-        A scale (no negative values, a control above 0) goes from a `REACH`-th of the control to `REACH` times it, where
-        the model is defined there; what has no scale goes as far as it is defined. One rule for drivers and decoys, so
-        that a refused value tells nothing about which of the two a parameter is.
+        What a designer of such a simulator lets people set, wide on purpose: the published range where there is one;
+        else a scale (no negative values, a control above 0) goes up to `SLIDER` controls, and what has no scale as far
+        as the model is defined. Where the engine is not defined over all of that, it is cut. The range does not depend
+        on whether a parameter drives tasks, so that a refused value does not tell.
         """
+        if self.published is not None:
+            return max(self.low, self.published[0]), min(self.high, self.published[1])
         if self.low < 0 or self.control <= 0:
             return self.low, self.high
-        return max(self.low, self.control / REACH), min(self.high, self.control * REACH)
+        return self.low, min(self.high, self.control * SLIDER)
 
 
 class Engine(Record):

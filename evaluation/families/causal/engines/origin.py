@@ -18,7 +18,9 @@ __all__ = ["ENGINE", "classes"]
 
 _GENERATIONS = 240
 _CLASSES = 40
-"""Mutations are counted up to here; at the control no individual of 40 replicates had more than 11."""
+"""Mutations are counted up to here; at the control no individual of 200 replicates had more than 10. Who gets more is
+lost, which is felt where selection hardly acts: at selection 0 and a mutation rate of .15, 14 % end in the last class.
+"""
 
 
 def classes(config: Config, seeds: Sequence[int], generations: int = _GENERATIONS) -> np.ndarray:
@@ -81,14 +83,19 @@ ENGINE = Engine(
         Parameter(name="fertility", control=2.0, low=1.0, high=10.0, test_value=1.6, hidden=(1.5, 1.88),
                   meaning="offspring per individual when the resource is plenty"),
         Parameter(name="mutation_rate", control=0.1, low=0.0, high=1.0, test_value=0.14, hidden=(0.112, 0.15),
+                  published=(0.0, 1.0), source="per genome, microbes to animals (Drake et al., 1998)",
                   meaning="new deleterious mutations per birth"),
         Parameter(name="selection", control=0.08, low=0.0, high=0.99, test_value=0.1,
+                  published=(0.0, 1.0), source="a share",
                   meaning="relative fitness that each mutation costs"),
         Parameter(name="child_mortality", control=0.05, low=0.0, high=1.0, test_value=0.2, hidden=(0.095, 0.2375),
+                  published=(0.0, 1.0), source="a share",
                   meaning="share of offspring who die before they breed"),
         Parameter(name="drought_rate", control=0.1, low=0.0, high=1.0, test_value=0.115, decoy=True,
+                  published=(0.0, 1.0), source="a probability",
                   meaning="probability per generation that the resource is short"),
         Parameter(name="drought_loss", control=0.2, low=0.0, high=0.99, test_value=0.22, decoy=True,
+                  published=(0.0, 1.0), source="a share",
                   meaning="share of the resource that a drought takes"),
         Parameter(name="founders", control=50, low=5, high=250, test_value=75, integer=True,
                   meaning="individuals at the start"),

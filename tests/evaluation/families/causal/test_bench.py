@@ -5,6 +5,8 @@ import json
 import pytest
 
 from evaluation.families.causal.bench import Bench, BenchError, EpisodeLog
+from evaluation.families.causal.engines import ENGINES
+from evaluation.families.causal.engines.base import SLIDER
 from evaluation.families.causal.generate import generate, to_json
 from evaluation.families.causal.scoring import audit, score
 from evaluation.families.causal.solvers import SOLVERS, solve
@@ -148,6 +150,22 @@ def test_score_recomputes_from_the_stored_log_alone(tasks: dict[str, CausalTask]
 
 
 @pytest.mark.parametrize("tier", ["L1", "L2", "L3"])
+def test_a_sweep_that_finds_more_significant_than_were_changed_gives_no_answer(
+    tasks: dict[str, CausalTask], tier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which of them was changed is not measured."""
+    task = tasks[tier]
+    values, scout = {name: task.control[name] for name in task.candidates}, Bench(task)
+    for name in task.candidates:  # at one end of what is legal, or the other, a decoy does something
+        ends = scout.engine.parameter(name).legal
+        values[name] = next((end for end in ends if scout.experiment({}, {name: end}).significant), values[name])
+    monkeypatch.setattr("evaluation.families.causal.solvers._curated", lambda bench: values)
+    log = solve(task, "ofat")
+    assert sum(one.statistics.significant for one in log.experiments) > len(task.hidden.drivers)
+    assert (log.submission, log.calls) == (None, len(task.candidates))
+
+
+@pytest.mark.parametrize("tier", ["L1", "L2", "L3"])
 def test_a_sweep_that_finds_nothing_significant_gives_no_answer(
     tasks: dict[str, CausalTask], tier: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,12 +179,17 @@ def test_a_sweep_that_finds_nothing_significant_gives_no_answer(
         assert score(task, log).total == 0
 
 
-def test_only_legal_values_are_taken_and_one_rule_says_which(tasks: dict[str, CausalTask]) -> None:
+def test_only_legal_values_are_taken_and_every_range_has_its_reason(tasks: dict[str, CausalTask]) -> None:
     bench = Bench(tasks["L1"])
-    for parameter in bench.engine.parameters:
+    for parameter in (one for engine in ENGINES.values() for one in engine.parameters):
         low, high = parameter.legal
         assert parameter.low <= low <= parameter.control <= high <= parameter.high
-        assert parameter.low < 0 or parameter.control <= 0 or high <= 6 * parameter.control
+        assert low <= parameter.test_value <= high
+        assert all(low <= value <= high for value in parameter.hidden or ())
+        scale = parameter.low >= 0 and parameter.control > 0
+        assert parameter.source or not scale or high <= SLIDER * parameter.control, parameter.name
+    for parameter in bench.engine.parameters:
+        high = parameter.legal[1]
         with pytest.raises(BenchError, match="must be between"):
             bench.experiment({}, {parameter.name: high * 1.01 + 0.01})
     assert bench.calls_left == tasks["L1"].budget

@@ -104,6 +104,20 @@ def test_llm_solver_over_the_command_its_failures_and_a_second_model_in_the_same
     assert (again[0]["episodes"], other[0]["model"], other[0]["episodes"]) == (5, "n", 1)
 
 
+def test_salt_is_the_number_of_the_first_draw(tasks: dict[str, CausalTask], tmp_path: Path) -> None:
+    write_tasks([tasks["L1"]], tmp_path / "tasks")
+    command = ("solve", tmp_path / "tasks", "--solver", "random", "--out", tmp_path / "run", "--json")
+    _, together = invoke(*command, "--repeats", "12")
+    kept = rows(tmp_path / "run")
+    assert len({json.dumps(json.loads(text)["log"]["entries"]) for text in kept.values()}) > 2, "draws differ"
+    _, last = invoke(*(tmp_path / "other" if word == tmp_path / "run" else word for word in command), "--salt", "11")
+    assert isinstance(together, list)
+    assert isinstance(last, list)
+    assert (together[0]["episodes"], last[0]["episodes"]) == (12, 1)
+    [(name, text)] = rows(tmp_path / "other").items()
+    assert text == kept[name]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -154,6 +168,14 @@ def test_seed_without_a_verified_draw_is_named_and_the_others_are_generated(
     assert isinstance(made, list)
     assert 0 < len(made) < 8
     assert sorted(path.stem for path in (tmp_path / "out").iterdir()) == sorted(row["task"] for row in made)
+    lasting = rows(tmp_path / "out")
+    monkeypatch.setattr("evaluation.families.causal.generate._ATTEMPTS", 0)  # nothing can be made any more
+    assert invoke(*words, "--seeds", "1,2,3,4,5,6,7,8") == (6, made), "an interrupted pass goes on where it stopped"
+    first = tmp_path / "out" / f"{made[0]['task']}.json"
+    first.write_text(first.read_text().replace('"engine_version": "', '"engine_version": "old-'))
+    code, fewer = invoke(*words, "--seeds", "1,2,3,4,5,6,7,8")
+    assert (code, fewer) == (6, made[1:]), "what another version made is not kept"
+    assert set(rows(tmp_path / "out")) == set(lasting)
     lost = next(seed for seed in range(1, 9) if f"causal-l1-market-{seed}" not in {row["task"] for row in made})
     with pytest.raises(ExpbenchError, match="Use another seed") as caught:
         invoke(*words, "--seeds", str(lost))
