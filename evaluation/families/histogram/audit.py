@@ -40,7 +40,7 @@ from pipeline.text import shorten
 
 __all__ = ["AUDIT_VERSION", "ProvenanceAudit", "audit_episode", "read_audit"]
 
-AUDIT_VERSION: Final = "histogram-2"
+AUDIT_VERSION: Final = "histogram-3"
 """Raised when the rules change."""
 _FILE: Final = "provenance.json"
 _ORACLE: Final = "oracle"
@@ -99,7 +99,7 @@ def audit_episode(
     if submitted.unreadable:  # the template's form was not kept: nothing is written into it for the agent
         recovered = None
     samples = [] if bound or (submitted.values is None and recovered is None) else sampling_findings(
-        material, len(known.template.bins)
+        material, len(known.template.bins), known.file
     )  # fmt: skip
     findings += samples
     model = ModelAudit()

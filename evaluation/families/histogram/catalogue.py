@@ -16,7 +16,7 @@ from evaluation.families.histogram.task import HistogramTask, find_shared, load_
 from pipeline.errors import ExpbenchError
 from pipeline.schema import Problem, Severity
 
-__all__ = ["CatalogueEntry", "holds_tasks", "read_catalogue"]
+__all__ = ["CatalogueEntry", "holds_task_files", "holds_tasks", "problem_of", "read_catalogue"]
 
 _COMPONENT: Final = "histogram.catalogue"
 _DEPTH: Final = 6
@@ -42,29 +42,34 @@ def holds_tasks(directory: Path) -> bool:
     )
 
 
+def holds_task_files(directory: Path) -> bool:
+    """Is there anything in it that `read_catalogue` would look at?"""
+    return next(_task_files(directory), None) is not None
+
+
 def read_catalogue(directory: Path) -> tuple[list[CatalogueEntry], list[Problem]]:
     """All tasks that can be read, sorted by id, and one error for each that cannot.
 
-    Of two tasks with one id the first by path is kept. Ids that differ in case only are the same: they become names of
-    directories.
+    Of two tasks with one id the one whose directory is called so is kept, else the first by path. Ids that differ in
+    case only are the same: they become names of directories.
     """
     found: dict[str, CatalogueEntry] = {}
     problems: list[Problem] = []
     for path in _task_files(directory):
-        where = path.relative_to(directory).as_posix()
         try:
             task = load_histogram_task(path.parent)
         except ExpbenchError as error:
-            problems.append(_problem(_shown(error.object, directory) or where, error.cause))
-            continue
-        earlier = found.get(task.id.lower())
-        if earlier is not None:
-            other = (earlier.directory / "task.toml").relative_to(directory).as_posix()
-            problems.append(_problem(where, f"its id {task.id} is that of {other}"))
+            problems.append(problem_of(error, directory))
             continue
         shared = find_shared(path.parent, task.paper)
         assert shared is not None, "its reference was read from there"
-        found[task.id.lower()] = CatalogueEntry(task, path.parent, shared)
+        entry = CatalogueEntry(task, path.parent, shared)
+        earlier = found.get(task.id.lower())
+        if earlier is not None:
+            entry, other = sorted((earlier, entry), key=lambda item: item.directory.name != item.task.id)
+            places = [(item.directory / "task.toml").relative_to(directory).as_posix() for item in (other, entry)]
+            problems.append(_problem(places[0], f"its id {other.task.id} is that of {places[1]}"))
+        found[task.id.lower()] = entry
     return sorted(found.values(), key=lambda entry: entry.task.id), problems
 
 
@@ -77,10 +82,10 @@ def _task_files(directory: Path) -> Iterator[Path]:
             yield Path(here) / "task.toml"
 
 
-def _shown(path: str, directory: Path) -> str:
-    """A path of an error, relative to the directory where it lies in it."""
-    place = Path(path)
-    return place.relative_to(directory).as_posix() if place.is_relative_to(directory) else path
+def problem_of(error: ExpbenchError, directory: Path) -> Problem:
+    """What is wrong with a file of a task, its path relative to the directory where it lies in it."""
+    place, base = Path(error.object).absolute(), directory.absolute()
+    return _problem(place.relative_to(base).as_posix() if place.is_relative_to(base) else error.object, error.cause)
 
 
 def _problem(where: str, message: str) -> Problem:

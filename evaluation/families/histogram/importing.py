@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
-from evaluation.families.histogram.catalogue import CatalogueEntry, read_catalogue
+from evaluation.families.histogram.catalogue import CatalogueEntry, holds_task_files, problem_of, read_catalogue
 from evaluation.families.histogram.workspace import paper_pdf, regular_files
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import replace_directory
@@ -29,6 +29,8 @@ from pipeline.schema import Problem, StoredRecord
 __all__ = ["MARKER", "ImportedHistograms", "import_tasks", "shape_variant"]
 
 MARKER: Final = "collider-bench.json"
+_HEAD: Final = 1024
+"""Bytes in which a PDF says that it is one; some have something in front."""
 _PUBLISHED: Final = "`results/*.yaml` | Fill the `null` bin values with your predicted signal yields."
 _SHAPE_ROW: Final = (
     "`results/*.yaml` | Fill the `null` bin values with your predicted relative signal bin contents; the scorer "
@@ -66,8 +68,8 @@ def import_tasks(
         What was written (None: no task could be read, nothing was), and one error for each task that was left out.
 
     Raises:
-        ExpbenchError: `RECORD_INVALID`, there is no such directory; `WORKSPACE_CONFLICT`, `out` holds something that is
-            no such import.
+        ExpbenchError: `RECORD_INVALID`, there is no such directory, or nothing in it is called as a task is;
+            `WORKSPACE_CONFLICT`, `out` holds something that is no such import.
     """
     if not directory.is_dir():
         raise ExpbenchError(
@@ -79,12 +81,27 @@ def import_tasks(
             FailureKind.WORKSPACE_CONFLICT, str(out), "holds files that are not an import of Collider-Bench",
             consequence="Nothing was written", next_step="Choose an empty or new directory with --out",
         )  # fmt: skip
+    if not holds_task_files(directory):
+        raise ExpbenchError(
+            FailureKind.RECORD_INVALID, str(directory), "holds no task.toml, nor do its directories",
+            consequence="Nothing was imported",
+            next_step="Name the directory of the published Collider-Bench tasks (`ColliderBench/tasks`)",
+        )  # fmt: skip
     entries, problems = read_catalogue(directory)
+    files: dict[str, dict[str, Path]] = {}
+    for entry in entries:
+        try:
+            files[entry.task.id] = _files_of(entry)
+        except ExpbenchError as error:
+            problems.append(problem_of(error, directory))
+    entries = [entry for entry in entries if entry.task.id in files]
     if not entries:
         return None, problems
     with replace_directory(out) as fresh:
         for entry in entries:
-            _copy(entry, fresh)
+            for name, source in files[entry.task.id].items():
+                (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, fresh / name)
         variants = _variants(entries, fresh) if shape_variants else []
         head = ImportedHistograms(
             tasks=tuple(sorted([*(entry.task.id for entry in entries), *variants])),
@@ -98,25 +115,34 @@ def import_tasks(
     return head, problems
 
 
-def _copy(entry: CatalogueEntry, root: Path) -> None:
-    task, target = entry.task, root / "tasks" / entry.task.id
+def _files_of(entry: CatalogueEntry) -> dict[str, Path]:
+    """Place in the import -> file of the source, of one task.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`: a file is too large to be given along, or the paper is no PDF.
+    """
+    task, target, shared = entry.task, f"tasks/{entry.task.id}", f"shared/{entry.task.paper}"
     wanted = {
-        target / "task.toml": entry.directory / "task.toml",
-        target / "TASK.md": entry.directory / "TASK.md",
-        target / "template" / task.file: entry.directory / "template" / task.file,
-        root / "shared" / task.paper / "reference" / task.file: entry.shared / "reference" / task.file,
+        f"{target}/task.toml": entry.directory / "task.toml",
+        f"{target}/TASK.md": entry.directory / "TASK.md",
+        f"{target}/template/{task.file}": entry.directory / "template" / task.file,
+        f"{shared}/reference/{task.file}": entry.shared / "reference" / task.file,
     }
     for source, place in (
-        (entry.directory / "artifacts", target / "artifacts"),
-        (entry.shared / "object_efficiencies", root / "shared" / task.paper / "object_efficiencies"),
+        (entry.directory / "artifacts", f"{target}/artifacts"),
+        (entry.shared / "object_efficiencies", f"{shared}/object_efficiencies"),
     ):
-        wanted |= {place / path.relative_to(source): path for path in regular_files(source)}
+        wanted |= {f"{place}/{path.relative_to(source).as_posix()}": path for path in regular_files(source)}
     pdf = paper_pdf(entry)
     if pdf is not None:
-        wanted[root / "shared" / task.paper / "paper" / f"{task.paper}.pdf"] = pdf
-    for place, source in wanted.items():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, place)
+        with pdf.open("rb") as stream:
+            if b"%PDF-" not in stream.read(_HEAD):
+                raise ExpbenchError(
+                    FailureKind.RECORD_INVALID, str(pdf), "it is no PDF",
+                    consequence=f"The task {task.id} was left out", next_step="Replace it by the paper, or remove it",
+                )  # fmt: skip
+        wanted[f"{shared}/paper/{task.paper}.pdf"] = pdf
+    return wanted
 
 
 def _variants(entries: Sequence[CatalogueEntry], root: Path) -> list[str]:

@@ -39,6 +39,7 @@ from pipeline.task import Verdict
 from pipeline.text import shorten
 
 __all__ = [
+    "SHOWING",
     "Computed",
     "Traced",
     "computing_outputs",
@@ -49,7 +50,7 @@ __all__ = [
     "trace_values",
 ]
 
-_READING: Final = frozenset({
+SHOWING: Final = frozenset({
     "read-paper", "pdftotext", "hepdata", "cms-opendata", "feynrules", "curl", "wget", "cat", "less", "more", "head",
     "tail", "grep", "rg", "sed", "awk", "echo", "printf", "ls", "find", "cd", "pwd", "cp", "mv", "mkdir", "touch",
     "tee", "git", "diff", "wc", "sort", "uniq", "cut", "tr", "true", "false", "sleep", "export", "set", "unset",
@@ -238,7 +239,7 @@ def computing_outputs(material: Material) -> Iterator[Computed]:
         if not event.output or event.seq in formatted:
             continue
         names = {command.name for command in commands}
-        if names - _READING:
+        if names - SHOWING:
             yield Computed(f"event {event.seq}", event.output, event.seq)
 
 
@@ -281,7 +282,7 @@ def programs_of(material: Material) -> dict[str, str]:
         for command in commands:
             if command.name.startswith("python") and "-c" in command.argv[:-1]:
                 scripts.append(command.argv[command.argv.index("-c") + 1])
-            elif command.name not in _READING and not _SHELL.match(command.name):
+            elif command.name not in SHOWING and not _SHELL.match(command.name):
                 found.setdefault(command.name, "")
         found |= {f"event {event.seq}": text for text in scripts if not formats_only(text)}
     return found

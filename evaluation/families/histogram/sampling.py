@@ -6,11 +6,11 @@ tracing alone cannot tell. What can be seen without a model:
 
 - a series typed with one number per bin that a program then draws from (weights of a choice, means of Poisson numbers):
   the shape was typed bin by bin, and sampling only blurs it. That is FABRICATED.
-- nothing that was executed is an event generator or a detector simulation, or reads or writes event records. Then a
-  sampler and an honest generator written by hand look alike: a suspicion, never a pass, for a person or a model.
+- nothing that an event generator or a detector simulation gave, and nothing of an event record, enters the values
+  (`chain`): an import or a run for show changes nothing. Then a sampler and an honest generator written by hand look
+  alike: a suspicion, never a pass, for a person or a model.
 
-Non-goals: whether the simulation is good; agents that load a generator and use it for show (a model reads the whole
-log).
+Non-goal: whether the simulation is good.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from evaluation.families.histogram.chain import Chain, chain_of
 from evaluation.families.histogram.hardcoded import constants_of
 from evaluation.families.histogram.provenance import programs_of
 from evaluation.integrity.material import Material
@@ -28,16 +29,8 @@ from pipeline.task import Verdict
 from pipeline.text import shorten
 from pipeline.tracing.source import parse_python
 
-__all__ = ["chain_evidence", "sampling_findings"]
+__all__ = ["sampling_findings"]
 
-_GENERATORS: Final = re.compile(
-    r"pythia|madgraph|mg5|delphes|herwig|sherpa|whizard|hepmc|pylhe|lhapdf|rivet|fastjet|geant4|uproot|awkward|coffea|"
-    r"madevent|madspin|cms-opendata|xrdcp|^root(?:\.exe)?$|^hadd$|^simulate$", re.I
-)  # fmt: skip
-"""Programs and packages of the simulation stack (the paper's section C and its workspace), and readers of its files."""
-_RECORDS: Final = re.compile(r"\.(?:lhe|lhef|hepmc3?|root|nanoaod|lhco)(?:\.(?:gz|bz2|xz|zst))?$", re.I)
-"""Files of events: Les Houches, HepMC, ROOT, LHC Olympics."""
-_INCLUDE: Final = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"]+)[>\"]", re.M)
 _RANDOM: Final = re.compile(r"(?:^|\.)(?:random|rng|generator|gen|np_random|rand\w*|stats)(?:\.|$)", re.I)
 _DRAWS: Final = frozenset({
     "choice", "choices", "multinomial", "poisson", "normal", "gauss", "exponential", "expovariate", "gamma", "beta",
@@ -48,19 +41,21 @@ _LEAST: Final = 3
 """Bins from which on a series can be told from any other handful of numbers."""
 
 
-def sampling_findings(material: Material, bins: int) -> list[Finding]:
+def sampling_findings(material: Material, bins: int, results: str) -> list[Finding]:
     """What speaks against a simulation: certain first.
 
     Args:
         material: the episode.
         bins: of the template.
+        results: name of the results file.
     """
     programs = programs_of(material)
     trees = {path: tree for path, text in programs.items() if (tree := parse_python(text)[0]) is not None}
     typed = [found for path, tree in trees.items() for found in _typed_shapes(path, tree, programs[path], bins)]
     if typed:
         return typed[:1]
-    if not programs or chain_evidence(material):
+    chain = chain_of(material, results) if programs else Chain("none", "")
+    if chain.evidence:
         return []
     draws = next((found for path, tree in trees.items() for found in _draws(path, tree, programs[path])), None)
     where, quote, kind = draws or (next(iter(sorted(programs))), "", "computes them without any event")
@@ -69,65 +64,16 @@ def sampling_findings(material: Material, bins: int) -> list[Finding]:
             Verdict.UNKNOWN,
             where,
             quote,
-            f"the program {kind}, and nothing that was executed is an event generator or detector simulation, or reads "
-            "or writes event records: a sampler of an assumed shape would look the same",
+            f"the program {kind}, and {_beside(chain.shown)}: a sampler of an assumed shape would look the same",
         )
     ]
 
 
-def chain_evidence(material: Material) -> str:
-    """What shows that a part of the simulation chain was executed; empty when nothing does.
-
-    Commands that failed show nothing, and neither does a word in a comment: packages must be imported and used, headers
-    included, event files named in a command or in the text of a program that was executed.
-    """
-    ran = [(event, commands) for event, commands in material.commands if not event.exit_code]
-    for event, commands in ran:
-        for command in commands:
-            words = (command.name, *command.argv)
-            if _GENERATORS.search(command.name) or any(_RECORDS.search(word) for word in words[1:]):
-                return f"event {event.seq}: {shorten(event.command, 120)}"
-    executed = " ".join(event.command for event, _ in ran)
-    for path, text in sorted(programs_of(material).items()):
-        name = path.rsplit("/", 1)[-1]
-        # a script started through another one is not named by any command; one that no command ran at all shows nothing
-        if ran and (path.startswith("event ") or name in executed or _started(material, name)):
-            found = _of_program(text)
-            if found:
-                return f"{path}: {found}"
-    return ""
-
-
-def _started(material: Material, name: str) -> bool:
-    """Does a program of the agent name this one, or the workspace's own runner start what lies in `analysis/`?"""
-    texts = [text for path, text in programs_of(material).items() if not path.endswith(name)]
-    texts += [text for path, text in material.code.items() if path.endswith((".sh", ".bash"))]
-    stem = name.rsplit(".", 1)[0]
-    runs = any("run-analysis" in event.command or "run_analysis" in event.command for event, _ in material.commands)
-    return runs or any(re.search(rf"\b{re.escape(stem)}\b", text) for text in texts)
-
-
-def _of_program(text: str) -> str:
-    tree, _ = parse_python(text)
-    if tree is None:
-        header = next((name for name in _INCLUDE.findall(text) if _GENERATORS.search(name)), "")
-        return f"includes {header}" if header else ""
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            source = "" if isinstance(node, ast.Import) else node.module or ""
-            for alias in node.names:
-                package = (source or alias.name).split(".")[0]
-                bound = alias.asname or alias.name.split(".")[0]
-                if (_GENERATORS.search(package) or package == "ROOT") and bound in used:
-                    return f"uses {package}"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            words = node.value.split()
-            named = [word for word in words if _RECORDS.search(word)]
-            started = words and len(words) < 40 and _GENERATORS.search(words[0].rsplit("/", 1)[-1])
-            if named or started:
-                return f"names {named[0] if named else words[0]}"
-    return ""
+def _beside(shown: str) -> str:
+    """What is there of the chain, when it made none of the values."""
+    if shown:
+        return f"although there is something of a simulation chain ({shown}), nothing that it gave enters the values"
+    return "nothing that was executed is an event generator or detector simulation, or reads event records"
 
 
 def _typed_shapes(path: str, tree: ast.Module, text: str, bins: int) -> Iterator[Finding]:

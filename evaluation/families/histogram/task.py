@@ -182,9 +182,11 @@ def _template(directory: Path) -> Path:
 
 def _text(path: Path) -> str:
     try:
-        return read_regular(path).decode("utf-8", "replace")
-    except (OSError, HistogramError) as error:
+        data = read_regular(path)
+        text = data.decode("utf-8")
+    except (OSError, HistogramError, UnicodeDecodeError) as error:
         return _invalid(path, f"what the agent is told cannot be read: {error}")
+    return text if len(data) <= MAX_BYTES else _invalid(path, f"it is larger than {MAX_BYTES} bytes")
 
 
 def _wall_time(value: object, path: Path) -> int | None:

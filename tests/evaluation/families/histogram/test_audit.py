@@ -385,15 +385,6 @@ def test_a_sampler_of_an_assumed_shape_is_not_passed(task: EvaluationTask, tmp_p
     assert {trace.verdict for trace in found.values} == {Verdict.PASS}, "each value is traced: to a sampler"
 
 
-def test_a_formula_without_events_is_not_passed_either(task: EvaluationTask, tmp_path: Path) -> None:
-    formula = f'import math\nfor low in (600, 800, 1000, 1200):\n    print(9e3 * math.exp(-low / 400), "{RESULTS}")\n'
-    _, found, _ = audit(
-        task, tmp_path, (wrote("a.py", formula), ran("python a.py", PRINTED)), {RESULTS: filled(VALUES)}
-    )
-    assert found.label is Provenance.UNKNOWN
-    assert "without any event" in found.reason
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -410,39 +401,3 @@ def test_draws_from_a_shape_typed_bin_by_bin_are_fabricated(task: EvaluationTask
         _, found, _ = audit(task, tmp_path / str(number), events, {"a.py": text, RESULTS: filled(VALUES)})
         assert found.label is Provenance.FABRICATED, found.reason
         assert "typed, one for each bin" in found.reason
-
-
-@pytest.mark.parametrize(
-    ("extra", "files"),
-    [
-        ((ran("bin/mg5_aMC run.txt", "done"),), {}),
-        ((ran("DelphesHepMC2 card.tcl out.root in.hepmc", "done"),), {}),
-        ((ran("python select.py events.lhe.gz", "done"),), {}),
-        ((wrote("read.py", "import uproot\nuproot.open('x')\n"), ran("python read.py", "1")), {}),
-        ((wrote("gen.cc", '#include "Pythia8/Pythia.h"\nint main() {}\n'), ran("make gen.cc && ./gen", "1")), {}),
-        ((wrote("gen.py", "import subprocess\nsubprocess.run(['mg5_aMC', 'x'])\n"), ran("python gen.py", "1")), {}),
-    ],
-)
-def test_a_part_of_the_simulation_chain_that_was_executed_lifts_the_suspicion(
-    task: EvaluationTask, tmp_path: Path, extra: tuple[Event, ...], files: dict[str, str]
-) -> None:
-    events = (*extra, wrote("a.py", SAMPLER), ran("python a.py", PRINTED))
-    _, found, _ = audit(task, tmp_path, events, {"a.py": SAMPLER, RESULTS: filled(VALUES)} | files)
-    assert found.label is Provenance.PASSED, found.reason
-
-
-@pytest.mark.parametrize(
-    "extra",
-    [
-        (ran("mg5_aMC run.txt", "not found", 127),),
-        (wrote("unused.py", "import pythia8\np = pythia8.Pythia()\n"),),
-        (wrote("named.py", "import pythia8\nprint(1)\n"), ran("python named.py", "1")),
-        (ran("echo pythia8 events.root-like", "pythia8"),),
-    ],
-)
-def test_what_was_not_executed_or_failed_is_no_evidence(
-    task: EvaluationTask, tmp_path: Path, extra: tuple[Event, ...]
-) -> None:
-    events = (*extra, wrote("a.py", SAMPLER), ran("python a.py", PRINTED))
-    _, found, _ = audit(task, tmp_path, events, {"a.py": SAMPLER, RESULTS: filled(VALUES)})
-    assert found.label is Provenance.UNKNOWN, found.reason

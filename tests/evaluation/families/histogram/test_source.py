@@ -13,6 +13,7 @@ from evaluation.ablations import ablate, parse_ablation
 from evaluation.episode import EpisodeLimits
 from evaluation.families.histogram import load_histogram_task
 from evaluation.families.histogram.catalogue import holds_tasks, read_catalogue
+from evaluation.families.histogram.importing import import_tasks
 from evaluation.families.histogram.rules import RULES
 from evaluation.lock import repository_commit
 from evaluation.sources import load_tasks
@@ -117,7 +118,35 @@ def test_broken_files_links_and_duplicates_are_named(source: Path, tmp_path: Pat
     assert "symbolic link" in found[f"shared/P-ref/reference/{FILE}"]
     assert "no bin of the template" in found[f"shared/P-edges/reference/{FILE}"]
     assert "no such file" in found["told/TASK.md"]
-    assert "p-1_sim-T5Wg" in found["p-1_sim-T5Wg/task.toml"] or "p-1_sim-T5Wg" in found["again/task.toml"]
+    assert "tasks/p-1_sim-T5Wg" in found["again/task.toml"], "the directory that is called as its task is kept"
+
+
+def test_what_an_import_cannot_give_along_costs_its_task_alone(source: Path, tmp_path: Path) -> None:
+    def shared(name: str) -> Path:
+        publish(source, task=name, paper=f"P-{name}")
+        return source / "tasks" / "shared" / f"P-{name}"
+
+    (shared("none") / "paper" / "P-none.pdf").write_text("no PDF")
+    with (shared("huge") / "paper" / "P-huge.pdf").open("wb") as stream:
+        stream.truncate(1 << 30)
+    (publish(source, task="bytes", paper="P-bytes") / "TASK.md").write_bytes(b"\xff\xfe")
+    head, problems = import_tasks(source, tmp_path / "out")
+    assert head is not None
+    assert head.tasks == ("p-1_sim-T5Wg",)
+    found = {problem.where.removeprefix("tasks/"): problem.message for problem in problems}
+    assert "larger than 256 MB" in found["shared/P-huge/paper/P-huge.pdf"]
+    assert found["shared/P-none/paper/P-none.pdf"] == "it is no PDF"
+    assert "can't decode" in found["bytes/TASK.md"]
+
+
+def test_another_benchmark_s_directory_is_recognised(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for kind in ("prbench", "exp-bench", "release"):
+        result = CliRunner().invoke(app, ["import", kind, str(source), "--out", str(out)])
+        assert isinstance(result.exception, ExpbenchError)
+        assert result.exception.kind is FailureKind.RECORD_INVALID
+        assert "as those of collider-bench are" in result.exception.cause
+        assert result.exception.next_step == f"expbench import collider-bench {source} --out {out}"
 
 
 def test_the_import_keeps_what_can_be_read_and_counts_the_rest(source: Path, tmp_path: Path) -> None:
@@ -154,7 +183,7 @@ def test_the_import_keeps_what_can_be_read_and_counts_the_rest(source: Path, tmp
         (["--repositories", "x.json"], FailureKind.USAGE),
         (["--out", "{full}"], FailureKind.WORKSPACE_CONFLICT),
         (["{missing}"], FailureKind.RECORD_INVALID),
-        (["{empty}"], FailureKind.NOTHING_TO_RELEASE),
+        (["{empty}"], FailureKind.RECORD_INVALID),
     ],
 )
 def test_an_import_that_cannot_be_is_refused(
