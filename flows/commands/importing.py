@@ -55,7 +55,7 @@ def import_(
     json_output: Json = False,
 ) -> None:
     """Import published tasks; what departs from their form is kept, reported and counted."""
-    from flows.importers import ImportOptions, importer
+    from flows.importers import ImportOptions, importer, likely_kind
     from pipeline.errors import ExpbenchError, FailureKind
 
     for option, given, only in (
@@ -72,7 +72,16 @@ def import_(
                 next_step=f"Leave {option} out",
             )
     options = ImportOptions(repositories=repositories, shape_variants=shape_variants, papers=papers)
-    outcome = importer(kind)(directory, out.resolve(), options)
+    try:
+        outcome = importer(kind)(directory, out.resolve(), options)
+    except ExpbenchError as error:
+        other = likely_kind(directory)
+        if error.kind is not FailureKind.RECORD_INVALID or other in {None, kind}:
+            raise
+        raise ExpbenchError(
+            error.kind, error.object, f"{error.cause}; its files are named as those of {other} are",
+            consequence=error.consequence, next_step=f"expbench import {other} {directory} --out {out}",
+        ) from error  # fmt: skip
     messages = Console(stderr=True)
     for problem in outcome.errors[:_MOST_SHOWN]:
         messages.print(f"{problem.where}: {problem.message}", soft_wrap=True, highlight=False, markup=False)

@@ -15,7 +15,7 @@ from pydantic import Field, JsonValue
 
 from pipeline.schema import Problem, Record
 
-__all__ = ["KINDS", "ImportOptions", "ImportOutcome", "importer"]
+__all__ = ["KINDS", "ImportOptions", "ImportOutcome", "importer", "likely_kind"]
 
 _MODULES: Final[dict[str, str]] = {
     "collider-bench": "flows.importers.collider_bench",
@@ -51,6 +51,21 @@ class ImportOutcome(Record):
     """One for each file or record that was left out."""
     notes: tuple[str, ...] = ()
     """Lines for a person, after the value."""
+
+
+_SIGNS: Final[dict[str, tuple[str, ...]]] = {
+    "release": ("expbench-release.json",),
+    "exp-bench": ("*_complete_final.json", "*/*_complete_final.json", "*/*/*_complete_final.json"),
+    "collider-bench": ("task.toml", "*/task.toml", "tasks/*/task.toml", "ColliderBench/tasks/*/task.toml"),
+    "prbench": ("task.yaml", "*/task.yaml", "data/tasks/*/task.yaml"),
+}
+"""Files by which each benchmark's directory is told, the most telling first."""
+
+
+def likely_kind(directory: Path) -> str | None:
+    """The benchmark whose directory it looks like, by names of files alone; None: none of these."""
+    signs = ((kind, sign) for kind, patterns in _SIGNS.items() for sign in patterns)
+    return next((kind for kind, sign in signs if next(directory.glob(sign), None) is not None), None)
 
 
 def importer(kind: str) -> Callable[[Path, Path, ImportOptions], ImportOutcome]:

@@ -204,6 +204,8 @@ def _problem(quirk: Quirk, where: str, message: str, severity: Severity = Severi
 def _read_json(file: Path, name: str, problems: list[Problem]) -> Any:
     """The file's value; None, with a problem, when it cannot be read."""
     try:
+        if file.is_symlink() or not file.is_file():  # a link leads anywhere, and a pipe is never read to its end
+            raise ValueError("a link, or no regular file")
         if file.stat().st_size > _MAX_BYTES:
             raise ValueError(f"larger than {_MAX_BYTES} bytes")
         return _parse(file.read_text(encoding="utf-8-sig"), name, problems)

@@ -111,6 +111,8 @@ class _Fold:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         given = [self.of(argument, depth) for argument in node.args]
         owner = self.of(node.func.value, depth) if isinstance(node.func, ast.Attribute) else None
+        if ast.unparse(node.func) in {"os.environ.get", "os.getenv"} and len(given) == 2:
+            return given[1]  # what it is unless somebody sets the variable
         if owner is None:
             return _of_function(name, given)
         if isinstance(owner, bytes):

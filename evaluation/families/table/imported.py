@@ -17,7 +17,7 @@ import shutil
 from pathlib import Path
 from typing import ClassVar, Final
 
-from evaluation.families.table.reading import TASK_FILE, read_table_tasks, task_directories
+from evaluation.families.table.reading import MOST_FILE, TASK_FILE, read_table_tasks, task_directories
 from evaluation.families.table.records import Mode, TableTask
 from evaluation.families.table.workspace import public_files, truth_digest
 from pipeline.errors import ExpbenchError, FailureKind
@@ -28,8 +28,6 @@ __all__ = ["HEAD", "ImportedTables", "import_tables", "task_files"]
 
 HEAD: Final = "prbench.json"
 _PROBLEMS: Final = "problems.json"
-_MOST_BYTES: Final = 64 << 20
-"""Of one file."""
 
 
 class ImportedTable(Record):
@@ -118,7 +116,7 @@ def task_files(task: TableTask) -> dict[str, Path]:
         source = task.root / path
         parts = Path(path).parts
         linked = any((task.root / Path(*parts[:end])).is_symlink() for end in range(1, len(parts) + 1))
-        if not linked and "__pycache__" not in parts and source.stat().st_size <= _MOST_BYTES:
+        if not linked and "__pycache__" not in parts and source.stat().st_size <= MOST_FILE:
             found[path] = source
     return found
 

@@ -33,13 +33,15 @@ from evaluation.families.table.tolerances import DEFAULT, tolerance_about, toler
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Problem, Severity
 
-__all__ = ["TASK_FILE", "load_table_task", "read_table_tasks", "task_directories"]
+__all__ = ["MOST_FILE", "TASK_FILE", "load_table_task", "read_table_tasks", "task_directories"]
 
 TASK_FILE: Final = "task.yaml"
 CODE_ONLY_SUFFIX: Final = ".code-only"
 _COMPONENT: Final = "formats.prbench"
 _MOST_BYTES: Final = 1 << 20
 """Of `task.yaml`; the published ones have 5 kB."""
+MOST_FILE: Final = 64 << 20
+"""Bytes of a file that a task names; an import copies none that is larger."""
 _PYTHON: Final = re.compile(r"python:(\d+\.\d+)")
 _LAYOUTS: Final = ("", "tasks", "data/tasks")
 """Where tasks lie below the directory that a user names: the tasks themselves, an import, a checkout."""
@@ -89,6 +91,20 @@ class _Reader:
         if not (self.root / path).is_file():
             self.error(path, f"{what}: there is no such file")
             return False
+        if (self.root / path).stat().st_size > MOST_FILE:
+            self.error(path, f"{what}: is larger than {MOST_FILE >> 20} MB")
+            return False
+        return True
+
+    def text(self, path: str, what: str) -> bool:
+        """Is it a file of the task with text in UTF-8?"""
+        if not self.file(path, what):
+            return False
+        try:
+            (self.root / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            self.error(path, f"{what}: is no UTF-8 text (byte {error.start})")
+            return False
         return True
 
 
@@ -112,7 +128,8 @@ def read_table_tasks(directory: Path, *, modes: Sequence[Mode] = (Mode.FULL,)) -
     """
     tasks: dict[str, TableTask] = {}
     problems: list[Problem] = []
-    for path in task_directories(directory):
+    # of two with one id the one whose directory is called so is read first, and kept
+    for path in sorted(task_directories(directory), key=lambda place: not _names_itself(place)):
         reader = _Reader(path, path.name)
         for mode in modes:
             task = _read(reader, mode)
@@ -122,7 +139,18 @@ def read_table_tasks(directory: Path, *, modes: Sequence[Mode] = (Mode.FULL,)) -
             if task is not None:
                 tasks[task.id] = task
         problems += dict.fromkeys(reader.problems)
-    return [tasks[name] for name in sorted(tasks)], problems
+    return [tasks[name] for name in sorted(tasks)], sorted(problems, key=lambda item: item.where)
+
+
+def _names_itself(directory: Path) -> bool:
+    """Is the directory called as its task? A glance at the file, whatever its form."""
+    try:
+        with (directory / TASK_FILE).open("rb") as stream:
+            head = stream.read(_MOST_BYTES)
+    except OSError:
+        return False
+    match = re.search(rb"^task_id:\s*['\"]?([^\s'\"#]+)", head, re.MULTILINE)
+    return match is not None and match[1] == directory.name.encode()
 
 
 def load_table_task(directory: Path, mode: Mode = Mode.FULL) -> tuple[TableTask, list[Problem]]:
@@ -157,11 +185,12 @@ def _read(reader: _Reader, mode: Mode) -> TableTask | None:
         reader.note(TASK_FILE, f"field {name!r} is not known and was not used", Severity.INFO)
     slug = _slug(reader, published.task_id)
     metadata = published.evaluation_file or published.metadata_file
-    for path, what in (
-        (published.instruction_file, "instruction_file"), (metadata, "metadata_file"),
-        (published.paper.paper_file, "paper.paper_file"), *((path, "input_files") for path in published.input_files),
-    ):  # fmt: skip
-        reader.file(path, what)
+    for path, what in ((published.instruction_file, "instruction_file"), (metadata, "metadata_file")):
+        reader.text(path, what)
+    paper = published.paper.paper_file
+    (reader.text if paper.lower().endswith((".md", ".txt")) else reader.file)(paper, "paper.paper_file")
+    for path in published.input_files:
+        reader.file(path, "input_files")
     data_dir = published.ground_truth_data_dir
     code_dir = published.ground_truth_code_dir or (
         "reproduce" if (reader.root / "reproduce").is_dir() else "reproduction"
@@ -206,6 +235,9 @@ def _yaml(reader: _Reader) -> PublishedTableTask | None:
             reader.error(TASK_FILE, f"is larger than {_MOST_BYTES} bytes")
             return None
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - text, lists, mappings
+        if not isinstance(data, dict):
+            reader.error(TASK_FILE, "document: holds no fields (`task_id: ...`)")
+            return None
         return PublishedTableTask.model_validate(data)
     except FileNotFoundError:
         reader.error(TASK_FILE, "there is none")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.families.table.banned import uses_in_file, uses_in_shell
 from evaluation.families.table.banned_list import banned_in_text
+from evaluation.families.table.banned_uses import uses_in_file, uses_in_shell
 from evaluation.families.table.fabrication import identical_tables
 from evaluation.families.table.grading import submitted_tables
 from evaluation.families.table.integrity import banned_libraries, table_findings
@@ -82,13 +82,23 @@ HIDDEN = {
     "pip": "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', 'quimb==1.8'])",
     "system": "import os\nos.system('pip install -q torch')",
     "child": "import subprocess\nsubprocess.run(['python', '-c', 'import torch; print(1)'])",
+    "exec of a file": "exec(open('notes.txt').read())",
+    "native": "import ctypes\nctypes.CDLL('libtorch_cpu.so.1')",
+    "native by path": "import ctypes\nctypes.cdll.LoadLibrary('/x/site-packages/torch/lib/libc10.so')",
+    "file": "import importlib.util as u\nu.spec_from_file_location('m', 'vendor/torch/__init__.py')",
+    "loader": "from importlib.machinery import SourceFileLoader\nSourceFileLoader('quimb', 'x.py').load_module()",
+    "zip": "import zipimport\nzipimport.zipimporter('torch.zip')",
+    "path": "import sys\nsys.path.insert(0, '/usr/lib/python3/dist-packages/torch')",
+    "loaded": "import sys\nt = sys.modules['torch']",
+    "loaded, asked": "import sys\nt = sys.modules.get('torch')",
+    "environment": "import os\n__import__(os.environ.get('M', 'torch'))",
     "broken": "import torch\nthis is no Python (",
 }
 
 
 @pytest.mark.parametrize("code", HIDDEN.values(), ids=HIDDEN)
 def test_a_banned_library_is_found_however_it_is_reached(task: TableTask, code: str) -> None:
-    findings = found(task, {"reproduction/decay.py": code})
+    findings = found(task, {"reproduction/decay.py": code, "notes.txt": "import torch\n"})
     assert (ViolationKind.BANNED_LIBRARY.value, "fail") in kinds(findings), findings
 
 
@@ -101,6 +111,12 @@ def test_a_banned_library_is_found_however_it_is_reached(task: TableTask, code: 
         ("x.ipynb", json.dumps({"cells": [{"cell_type": "code", "source": ["!pip install torch\n", "x = 1"]}]})),
         ("solve.jl", "using Quimb\n"),
         ("tenpy/__init__.py", "x = 1\n"),
+        ("run.sh", "python3 - <<'END'\nimport torch\nEND\n"),
+        ("run.sh", "echo 'import torch' | python3\n"),
+        ("run.sh", "echo torch > /tmp/r.txt\npip install -r /tmp/r.txt\n"),
+        ("run.sh", "apt-get install -y python3-torch\n"),
+        ("run.sh", "git clone --depth 1 https://github.com/tenpy/tenpy.git lib\n"),
+        ("run.sh", "wget https://files.example.org/torch-2.1-cp311.whl\n"),
     ],
 )
 def test_other_files_and_copies_count_too(task: TableTask, path: str, text: str) -> None:
@@ -116,6 +132,10 @@ def test_other_files_and_copies_count_too(task: TableTask, path: str, text: str)
         "from . import jax",
         "import torchlight",
         "import subprocess\nsubprocess.run(['ls', 'torch'])",
+        "import ctypes\nctypes.CDLL('./libfast.so')",
+        "import re\nre.compile(pattern)\nmodel.eval(x)",
+        "import sys, os\nsys.path.append(os.path.dirname(__file__))",
+        "exec('x = 1')",
     ],
 )
 def test_what_only_looks_like_one_is_none(task: TableTask, code: str) -> None:
@@ -127,6 +147,27 @@ def test_unknown_names_and_conditional_bans_are_suspicions(task: TableTask) -> N
     assert kinds(unknown) == [(ViolationKind.BANNED_LIBRARY.value, "unknown")]
     conditional = found(task, {"a.py": "import sympy"})
     assert kinds(conditional) == [(ViolationKind.BANNED_LIBRARY.value, "unknown")]
+
+
+def test_a_copy_under_another_name_is_a_suspicion(task: TableTask) -> None:
+    text = '"""Matrix product states."""\n# Copyright (C) TeNPy Developers\nimport numpy as np\n'
+    findings = found(task, {"mps/core.py": text})
+    assert kinds(findings) == [(ViolationKind.BANNED_LIBRARY.value, "unknown")]
+    assert "may be a copy" in findings[0].reason
+    assert found(task, {"mps/core.py": '"""Written after the description of TeNPy."""\n'}) == []
+
+
+def test_what_a_program_is_told_to_import_counts(task: TableTask) -> None:
+    text = "import sys\n__import__(sys.argv[1])\n"
+    wrote = FileChange(seq=1, at=0, path="x.py", action="created", text=text)
+    ran = CommandRun(seq=2, at=1, command="python x.py torch", output="ok", exit_code=0)
+    findings = found(task, {"x.py": text}, wrote, ran)
+    assert ("event 2", Verdict.FAIL) in [(item.where, item.verdict) for item in findings]
+
+
+def test_a_text_that_is_not_known_is_a_suspicion(task: TableTask) -> None:
+    for code in ("import sys\nexec(sys.stdin.read())", "import ctypes, sys\nctypes.CDLL(sys.argv[1])"):
+        assert kinds(found(task, {"a.py": code})) == [(ViolationKind.BANNED_LIBRARY.value, "unknown")]
 
 
 def test_what_was_run_and_removed_again_counts(task: TableTask) -> None:

@@ -158,6 +158,7 @@ def test_what_is_wrong_with_a_configuration_is_said(tmp_path: Path, changes: dic
         ("task.yaml", "task_id: [unclosed\n", "no YAML"),
         ("task.yaml", "- a\n- b\n", "document"),
         ("task.yaml", b"\xff\xfe", "UTF-8"),
+        ("instruction.md", b"\xff\xfe", "UTF-8"),
         ("data/fig1.csv", 'n,"Decay, slow",fast\n1,2\n', "cells"),
         ("data/fig1.csv", "1,2,3\n", "no header"),
         ("data/fig1.csv", "", "empty"),
@@ -191,6 +192,17 @@ def test_the_second_task_of_one_id_is_an_error(tmp_path: Path) -> None:
     tasks, problems = read_table_tasks(tmp_path)
     assert [task.root.name for task in tasks] == ["a"]
     assert errors(problems) == ["b/task.yaml: task_id 'Same' is that of a already"]
+    write_task(tmp_path, "same", task_id="same")
+    tasks, _ = read_table_tasks(tmp_path)
+    assert [task.root.name for task in tasks] == ["same"], "the directory that is called as its task is kept"
+
+
+def test_a_file_that_is_too_large_costs_its_task(tmp_path: Path) -> None:
+    bad = write_task(tmp_path, "bad")
+    with (bad / "instruction.md").open("wb") as stream:
+        stream.truncate(1 << 30)
+    tasks, problems = read_table_tasks(tmp_path)
+    assert (tasks, errors(problems)) == ([], ["bad/instruction.md: instruction_file: is larger than 64 MB"])
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
