@@ -72,6 +72,7 @@ class FailureKind(StrEnum):
     SANDBOX_BROKEN = "sandbox_broken"
     GPU_UNAVAILABLE = "gpu_unavailable"
     NETWORK = "network"
+    REMOTE_SILENT = "remote_silent"
     DISK_FULL = "disk_full"
     ENGINE_UNAVAILABLE = "engine_unavailable"
     TOOL_MISSING = "tool_missing"
@@ -140,6 +141,8 @@ FAILURES: Final[dict[FailureKind, Failure]] = {
     FailureKind.SANDBOX_BROKEN: Failure(_INFRA, True, False, False, 7),
     FailureKind.GPU_UNAVAILABLE: Failure(_INFRA, False, False, False, 7),
     FailureKind.NETWORK: Failure(_INFRA, True, False, False, 7),
+    # an agent elsewhere had its whole time: asking again would take as long
+    FailureKind.REMOTE_SILENT: Failure(_INFRA, False, False, False, 7),
     FailureKind.DISK_FULL: Failure(_INFRA, False, False, False, 7),
     FailureKind.ENGINE_UNAVAILABLE: Failure(_USER, False, False, False, 8),
     FailureKind.TOOL_MISSING: Failure(_INFRA, False, False, False, 7),

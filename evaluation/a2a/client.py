@@ -16,6 +16,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox.base import StopHandle
 
 if TYPE_CHECKING:
+    import httpx
     from a2a.client import Client
     from a2a.types import AgentCard, Message, Task
 
@@ -64,17 +65,15 @@ def card_of(url: str, token: str | None = None) -> AgentCard:
     Raises:
         ExpbenchError: `NETWORK`: nobody answers there, or it is no A2A agent.
     """
-    import httpx
     from a2a.client import A2ACardResolver
-    from a2a.utils.errors import A2AError
 
     async def get() -> AgentCard:
-        async with httpx.AsyncClient(timeout=_CARD_S, auth=BearerAuth(url, token)) as http:
+        async with _http(url, token, _CARD_S) as http:
             return await A2ACardResolver(http, url.rstrip("/")).get_agent_card()
 
     try:
         return asyncio.run(get())
-    except (A2AError, httpx.HTTPError, ValueError) as error:
+    except _failures() as error:
         raise _unreachable(url, error) from error
 
 
@@ -121,16 +120,31 @@ def state_name(task: Task) -> str:
     return str(TaskState.Name(task.status.state)).removeprefix("TASK_STATE_").lower()
 
 
+def _http(url: str, token: str | None, seconds: float) -> httpx.AsyncClient:
+    import httpx
+
+    from evaluation.a2a.bounded import BoundedTransport
+
+    return httpx.AsyncClient(timeout=seconds, auth=BearerAuth(url, token), transport=BoundedTransport(seconds))
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What talking to an agent raises: the protocol's and the network's errors, and answers that are no messages."""
+    import httpx
+    from a2a.utils.errors import A2AError
+    from google.protobuf.json_format import ParseError  # type: ignore[import-untyped]
+
+    return (A2AError, httpx.HTTPError, ParseError, ValueError)
+
+
 async def _ask(
     url: str, message: Message, poll_s: float, most_s: float, stop: Stop | None, token: str | None,
     told: Callable[[str], object],
 ) -> Task:  # fmt: skip
-    import httpx
     from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
     from a2a.types import SendMessageRequest
-    from a2a.utils.errors import A2AError
 
-    async with httpx.AsyncClient(timeout=_REQUEST_S, auth=BearerAuth(url, token)) as http:
+    async with _http(url, token, _REQUEST_S) as http:
         try:
             card = await A2ACardResolver(http, url.rstrip("/")).get_agent_card()
             client = ClientFactory(ClientConfig(streaming=False, polling=True, httpx_client=http)).create(card)
@@ -138,7 +152,7 @@ async def _ask(
             async for response in client.send_message(SendMessageRequest(message=message)):
                 if response.HasField("task"):
                     task = response.task
-        except (A2AError, httpx.HTTPError, ValueError) as error:
+        except _failures() as error:
             raise _unreachable(url, error) from error
         if task is None:
             raise ExpbenchError(
@@ -153,10 +167,9 @@ async def _polled(
     client: Client, task: Task, url: str, poll_s: float, most_s: float, stop: Stop | None,
     told: Callable[[str], object],
 ) -> Task:  # fmt: skip
-    import httpx
     from a2a.types import GetTaskRequest
-    from a2a.utils.errors import A2AError
 
+    failures = _failures()
     began = good = time.monotonic()
     said = ""
     while not ended(task):
@@ -177,7 +190,7 @@ async def _polled(
         try:
             task = await client.get_task(GetTaskRequest(id=task.id))
             good = time.monotonic()
-        except (A2AError, httpx.HTTPError) as error:
+        except failures as error:
             if time.monotonic() - good > _GIVE_UP_S:
                 raise _unreachable(url, error, f"no poll was answered for {_GIVE_UP_S:.0f} s: ") from error
     told(f"{state_name(task)}: {_words(task)}")
@@ -193,13 +206,11 @@ async def _wait(seconds: float, stop: Stop | None) -> None:
 
 async def _cancelled(client: Client, task: Task) -> Task:
     """The task after it was cancelled; as it was, where the agent refuses."""
-    import httpx
     from a2a.types import CancelTaskRequest
-    from a2a.utils.errors import A2AError
 
     try:
         return await client.cancel_task(CancelTaskRequest(id=task.id))
-    except (A2AError, httpx.HTTPError):
+    except _failures():
         return task
 
 

@@ -136,8 +136,8 @@ class RemoteAgentStep(AgentStep):
         """Have a task carried out elsewhere; writes `trajectory.jsonl` and `agent/`.
 
         Raises:
-            ExpbenchError: `NETWORK`, `PROTOCOL_BROKEN`: nothing is known of the agent; a failure of the machinery that
-                one of our white agents reports; `INTERRUPTED`.
+            ExpbenchError: `NETWORK`, `PROTOCOL_BROKEN`, `REMOTE_SILENT`: nothing is known of the agent; a failure of
+                the machinery that one of our white agents reports; `INTERRUPTED`.
         """
         assert task.masked_repository is not None, "blocked tasks do not get here"
         for old in (folder.agent_logs, folder.trajectory, folder.submission):
@@ -170,6 +170,13 @@ class RemoteAgentStep(AgentStep):
             raise ExpbenchError(
                 kind, self.url, f"the white agent's machinery failed: {words}",
                 consequence="Nothing is known of the agent", next_step="Look at the white agent's own messages",
+            )  # fmt: skip
+        if not answer.artifacts and (not ended(answer) or state == "canceled"):
+            raise ExpbenchError(
+                FailureKind.REMOTE_SILENT, self.url,
+                f"the white agent did not end within {self.limits.wall_s + self.grace_s:.0f} s, and handed in nothing",
+                consequence="Nothing is known of its work: a hung agent and a broken connection look alike",
+                next_step="Give it more time (--wall-minutes, --grace-minutes), and go on with --resume",
             )  # fmt: skip
         if state == "rejected":
             raise ExpbenchError(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 import httpx
 import pytest
@@ -38,6 +39,7 @@ from evaluation.a2a.messages import (
     text_message,
 )
 from evaluation.a2a.server import address, agent_card, listen, running
+from evaluation.episode import EpisodeLimits
 from evaluation.scores import EpisodeStatus
 from evaluation.trajectory import CommandRun, End, TrajectoryHead
 from evaluation.trajectory_io import read_trajectory
@@ -250,26 +252,109 @@ def test_nobody_at_the_url_is_a_failure_of_the_network(source: Path, tmp_path: P
     assert result.exception.kind is FailureKind.NETWORK
 
 
-def test_an_agent_that_never_ends_is_cancelled_and_graded_on_nothing(source: Path, tmp_path: Path) -> None:
-    class Endless(Stranger):
-        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-            import asyncio
+class Endless(Stranger):
+    """Works for ever, and can be cancelled."""
 
-            self.state = TaskState.TASK_STATE_WORKING
-            await super().execute(context, event_queue)
-            await asyncio.Event().wait()
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        import asyncio
 
-        async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-            assert context.task_id is not None
-            assert context.context_id is not None
-            await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
+        self.state = TaskState.TASK_STATE_WORKING
+        await super().execute(context, event_queue)
+        await asyncio.Event().wait()
 
-    from evaluation.episode import EpisodeLimits
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        assert context.task_id is not None
+        assert context.context_id is not None
+        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
-    row, folder = evaluate(source, tmp_path, Endless([]), limits=EpisodeLimits(wall_s=0.3), grace_minutes=0.0)
+
+def test_an_agent_that_never_ends_is_cancelled_and_graded_on_what_it_gave(source: Path, tmp_path: Path) -> None:
+    limits = EpisodeLimits(wall_s=0.3)
+    given = Endless(files({"data/fig1.csv": "n,a\n1,2\n"}))
+    row, folder = evaluate(source, tmp_path / "a", given, limits=limits, grace_minutes=0.0)
     assert row["status"] == "scored"
     assert row["limits"] == ["wall_time"]
     assert json.loads((folder / "episode.json").read_text())["outcome"]["reason"] == "limit"
+    row, folder = evaluate(source, tmp_path / "b", Endless([]), limits=limits, grace_minutes=0.0)
+    assert (row["status"], row["metrics"]) == (EpisodeStatus.UNKNOWN.value, {})
+    state = json.loads((folder / "episode.json").read_text())
+    assert (state["failure"], state["attempts"]) == (FailureKind.REMOTE_SILENT.value, 1)
+
+
+class Babbling:
+    """An agent with a valid card whose answers are none; raw HTTP, one mode each."""
+
+    def __init__(self, mode: str, size: int = 0) -> None:
+        self.mode, self.size = mode, size
+
+    def answer(self, request: dict[str, object]) -> Iterator[bytes]:
+        task = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}
+        sent = "send" in str(request["method"]).lower()
+        whole = {"jsonrpc": "2.0", "id": request["id"], "result": {"task": task} if sent else task}
+        if self.mode == "garbage":
+            yield b"\x00\xff {{{" * 100
+        elif self.mode == "no message":
+            yield json.dumps({**whole, "result": {"task": [1, 2]}}).encode()
+        elif self.mode == "no object":
+            yield b"[1, 2, 3]"
+        elif self.mode == "huge":
+            for _ in range(self.size):
+                yield b"1" * (1 << 16)
+        elif self.mode == "cut":
+            yield json.dumps(whole).encode()[:20]
+        else:
+            raise AssertionError(self.mode)
+
+
+@contextmanager
+def babbling(agent: Babbling) -> Iterator[str]:
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *words: object) -> None:
+            """Nothing is printed."""
+
+        def do_GET(self) -> None:
+            card = MessageToDict(agent_card("babbling", "x", "solves", ("x",), url))
+            self.give([json.dumps(card).encode()])
+
+        def do_POST(self) -> None:
+            self.give(agent.answer(json.loads(self.rfile.read(int(self.headers["content-length"])))))
+
+        def give(self, parts: Iterable[bytes]) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            if agent.mode == "cut" and self.command == "POST":
+                self.send_header("content-length", "1000")
+            self.end_headers()
+            try:
+                for part in parts:
+                    self.wfile.write(part)
+            except OSError:
+                pass  # the client has had enough
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield url
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize("mode", ["garbage", "no message", "no object", "huge", "cut"])
+def test_answers_that_are_none_are_failures_of_the_network(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluation.a2a.bounded.MOST_ANSWER", 1 << 20)
+    with babbling(Babbling(mode, size=64)) as url, pytest.raises(ExpbenchError) as caught:
+        ask(url, text_message("work"), poll_s=0.05, most_s=5)
+    assert caught.value.kind is FailureKind.NETWORK, caught.value
+    if mode == "huge":
+        assert "larger than 1048576 bytes" in caught.value.cause
 
 
 def test_a_card_speaks_both_versions_of_the_protocol() -> None:
