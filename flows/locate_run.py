@@ -5,8 +5,8 @@ the chain, its commands, how sure it is, `not_found`, and the requirements with 
 repository, so that each is read once.
 
 Requirements are wider here than in a curated task: where to look matters, not how many steps a judge has to score. The
-steps of the run come first, then what the chain's files, and those that rank nearly as high, define beside them. What
-lies further off is listed apart.
+steps of the run come first, then the definitions that are likely to be meant, whether or not the run enters them. What
+is less likely is listed apart.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Record, Severity
 from pipeline.task import Requirement
 from pipeline.tracing import Trace, trace
-from pipeline.tracing.citing import NEAR, CitedFile, priced
+from pipeline.tracing.citing import DECIDED, CitedFile, chances, cite
 from pipeline.tracing.coverage import NOTEBOOK_LIMIT, lines_of
 from pipeline.tracing.source import cells_by_line
 
@@ -39,7 +39,9 @@ __all__ = ["Cited", "LocateResult", "cited", "explained", "located", "prediction
 _SHOWN_PROBLEMS: Final = 50
 """Problems of a prediction; a repository of Python 2 has one for every file."""
 _ELSEWHERE: Final = 0.05
-"""Share of the lines of steps outside the files of the answer that published requirements cite."""
+"""Share of the lines of steps outside the cited definitions that published requirements cite."""
+_DECIDED: Final = 0.95
+"""Chance of a file that a model has looked into and kept."""
 
 
 class LocateResult(Record):
@@ -54,9 +56,7 @@ class LocateResult(Record):
     trace: Trace | None
     """None: no chain."""
     cited: tuple[CitedFile, ...] = ()
-    """The chain's files and those that rank nearly as high: where requirements lie."""
-    further: tuple[CitedFile, ...] = ()
-    """Files that may belong to the answer, but less likely: where to look when nothing may be missed."""
+    """What of which files is likely to be meant: where requirements lie, and where to look beside."""
     cells: dict[str, dict[int, int]] = Field(default_factory=dict)
     """Notebook -> line of the file -> number of its cell, for the notebooks where requirements lie."""
     left_out: tuple[Problem, ...] = ()
@@ -88,8 +88,7 @@ def located(
         files=index.size,
         location=found,
         trace=traced,
-        cited=tuple(file for file in files if file.price <= NEAR),
-        further=tuple(file for file in files if file.price > NEAR),
+        cited=files,
         cells=_cells(snapshot, traced, files),
         left_out=snapshot.problems,
         engine=engine,
@@ -105,11 +104,11 @@ def _cells(snapshot: Snapshot, traced: Trace | None, files: Sequence[CitedFile])
 
 
 def _files(snapshot: Snapshot, found: Location, chain: Chain, *, decided: bool) -> tuple[CitedFile, ...]:
-    """The chain's files and those near the best one; a model has looked into these and decided, so not beside it."""
+    """What is cited; a model has looked into the chain's files and decided, so nothing beside them."""
     paths = [source.path for source in chain.sources]
     if decided:
-        return priced(snapshot, [(path, 0.0) for path in paths], paths)
-    return priced(snapshot, [(source.path, source.score) for source in found.ranked], paths)
+        return cite(snapshot, dict.fromkeys(paths, _DECIDED), paths, worth=DECIDED)
+    return cite(snapshot, chances([(source.path, source.score) for source in found.ranked], paths), paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,31 +117,36 @@ class Cited:
 
     requirement: Requirement
     likely: float
-    """Share of its lines that published requirements would cite, see `CitedFile.likely`."""
+    """Share of its lines that published requirements would cite, see `CitedDefinition.likely`."""
 
 
 def cited(result: LocateResult) -> tuple[list[Cited], list[Cited]]:
-    """Requirements of a prediction, and those that lie in other files than its own.
+    """Requirements of a prediction, and those that are less likely.
 
     An entry point reaches most of its project; of the lines of steps in files that neither belong to the chain nor rank
     near it, one in twenty is cited by published requirements (103 tasks). The same holds of a script that a wrapper of
-    the chain runs, and that says little of the task: all experiments run it.
+    the chain runs, and that says little of the task: all experiments run it. So a step counts where it lies in a
+    definition that is cited.
     """
-    likely = {file.path: file.likely for file in (*result.cited, *result.further)}
+    definitions = [item for file in result.cited for item in file.definitions]
+    likely = {place: item.likely for item in definitions for place in lines_of([item.requirement])}
+    near = lines_of(item.requirement for item in definitions if item.near)
     inside: list[Cited] = []
     outside: list[Cited] = []
-    near = {file.path for file in result.cited}
     steps = result.trace.requirements if result.trace is not None else ()
     for step in steps:
-        own = tuple(span for span in step.spans if span.path in near)
-        other = tuple(span for span in step.spans if span.path not in near)
-        for spans, into in ((own, inside), (other, outside)):
+        places = [[(span.path, line) for line in range(span.start, span.end + 1)] for span in step.spans]
+        held = [not near.isdisjoint(lines) for lines in places]
+        for wanted, into in ((True, inside), (False, outside)):
+            spans = tuple(span for span, own in zip(step.spans, held, strict=True) if own is wanted)
+            lines = [place for own, span in zip(held, places, strict=True) if own is wanted for place in span]
             if spans:
-                into.append(Cited(step.evolve(spans=spans), likely.get(spans[0].path, _ELSEWHERE)))
-    held = lines_of(steps)
-    for files, into in ((result.cited, inside), (result.further, outside)):
-        for file in files:
-            into += [Cited(item, file.likely) for item in file.definitions if not lines_of([item]) <= held]
+                share = max(likely.get(place, _ELSEWHERE) for place in lines)
+                into.append(Cited(step.evolve(spans=spans), share))
+    held_lines = lines_of(steps)
+    for item in definitions:
+        if not lines_of([item.requirement]) <= held_lines:
+            (inside if item.near else outside).append(Cited(item.requirement, item.likely))
     return inside, outside
 
 

@@ -1,24 +1,29 @@
 """Which lines of the published requirements predictions cite: recall against precision, and what limits them.
 
-    python -m benchmarks.locator.spans --cases CASES.jsonl --repositories DIR [--draws 2000]
+    python -m benchmarks.locator.spans --cases CASES.jsonl --repositories DIR [--draws 2000] [--learn]
 
-All figures are means over the tasks of a paper, then over papers, with scores and decisions learnt without the paper
-at hand. "Own files" counts the published lines in the files that a task names as its sources, "all files" every one.
-Losses are told apart: the choice of files (share of the cited lines that lie in true files), and the choice of lines
-in them (precision there).
+All figures are means over the tasks of a paper, then over papers, with scores, decisions and the weights of
+`pipeline/tracing/citing.py` learnt without the paper at hand. "Own files" counts the published lines in the files that
+a task names as its sources, "all files" every one. Losses are told apart: the choice of files (share of the cited lines
+that lie in true files), and the choice of lines in them (precision there).
+
+`--learn` prints the weights to ship, learnt from all papers by two logistic fits: the chance of a file from its share
+of the ranking's likelihood, and the share of a definition's lines that is cited, in the true files whatever the ranking
+says, so that it stays right when the ranking changes.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
 
 from benchmarks.locator.cases import Benchmark, Case, load
 from benchmarks.locator.learn import fit_decision, supports
@@ -28,13 +33,25 @@ from pipeline.locator.confidence import BELONGING_SHARES, NOT_FOUND_BELOW, measu
 from pipeline.locator.query import QueryWords
 from pipeline.locator.ranking import rank
 from pipeline.locator.weights import FIXED, Signal
-from pipeline.tracing.citing import FAR, NEAR, CitedFile, priced
-from pipeline.tracing.coverage import definitions_of, lines_of
+from pipeline.tracing.citing import (
+    FAR,
+    NEAR,
+    ChanceWeights,
+    CitedFile,
+    ShareWeights,
+    chances,
+    select,
+    share_features,
+    shares_of,
+)
+from pipeline.tracing.coverage import Part, lines_of, parts_of
 
 Lines = frozenset[tuple[str, int]]
 Table = npt.NDArray[np.float64]
-_PRICES = tuple(sorted({0.0, 0.3, 0.6, 0.8, 1.0, 1.5, 2.0, NEAR, FAR}))
-_WANTED_PRECISION = 0.4
+_WORTHS = tuple(sorted({1.0, 1.5, 1.7, 1.85, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 10.0, 15.0, NEAR, FAR}))
+_WANTED = (0.8, 0.4)
+"""Recall and precision that are asked for."""
+_PENALTY = 0.001
 _FIGURES = ("recall", "precision", "all: recall", "all: precision", "lines in true files", "precision there", "files")
 
 
@@ -43,9 +60,9 @@ class Predicted:
     """What may be cited for one task, and what is to be."""
 
     paper: str
-    files: tuple[CitedFile, ...]
-    ranked: tuple[str, ...]
-    chain: frozenset[str]
+    ranked: tuple[tuple[str, float], ...]
+    """(path, score), out of fold."""
+    chain: tuple[str, ...]
     belongs: float
     """Probability that the repository is the task's own, out of fold."""
     sources: frozenset[str]
@@ -73,14 +90,67 @@ def _predicted(benchmark: Benchmark, case: Case, weights: dict[str, Signal], bel
     every = frozenset((path, line) for path, start, end in case.requirements for line in range(start, end + 1))
     return Predicted(
         paper=case.paper,
-        files=priced(index.snapshot, paths, chain),
-        ranked=tuple(path for path, _ in paths),
-        chain=frozenset(chain),
+        ranked=tuple(paths),
+        chain=tuple(chain),
         belongs=float(1 / (1 + np.exp(-np.asarray(shares) @ belonging))),
         sources=case.sources,
         every=every,
         own=frozenset(item for item in every if item[0] in case.sources),
     )
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What citing rests on."""
+
+    chance: ChanceWeights
+    share: ShareWeights
+
+
+Parts = Callable[[str, str], Sequence[Part]]
+"""(paper, path) -> what the file consists of."""
+
+
+def fit(items: Sequence[Predicted], parts: Parts) -> Weights:
+    """Both fits; papers count the same, and the tasks of a paper."""
+    papers = Counter(item.paper for item in items)
+    files: list[tuple[tuple[float, ...], float, float]] = []
+    definitions: list[tuple[tuple[float, ...], float, float]] = []
+    for item in items:
+        for path, share in shares_of(item.ranked, item.chain).items():
+            true = path in item.sources and any(place[0] == path for place in item.own)
+            files.append(((share, float(path in item.chain), 1.0), float(true), 1 / papers[item.paper]))
+        held = [parts(item.paper, path) for path in sorted(item.sources)]
+        total = sum(part.lines for own in held for part in own)
+        definitions += [
+            (
+                share_features(part, own),
+                len(lines_of([part.requirement]) & item.own) / part.lines,
+                part.lines / total / papers[item.paper],
+            )
+            for own in held
+            for part in own
+        ]
+    return Weights(ChanceWeights(*_logistic(files)), ShareWeights(*_logistic(definitions)))
+
+
+def _logistic(rows: Sequence[tuple[tuple[float, ...], float, float]]) -> list[float]:
+    """Weights of (features, share, weight of the row); the last feature is the constant 1."""
+    matrix, target = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    weight = np.array([row[2] for row in rows]) / sum(row[2] for row in rows)
+    mean, spread = matrix.mean(axis=0), matrix.std(axis=0)
+    mean[-1], spread[-1] = 0.0, 1.0
+    scaled = (matrix - mean) / spread
+
+    def loss(beta: Table) -> tuple[float, Table]:
+        odds = scaled @ beta
+        slopes = np.append(beta[:-1], 0.0)
+        value = weight @ (np.logaddexp(0, odds) - target * odds) + _PENALTY * slopes @ slopes
+        return float(value), scaled.T @ (weight * (1 / (1 + np.exp(-odds)) - target)) + 2 * _PENALTY * slopes
+
+    found = minimize(loss, np.zeros(matrix.shape[1]), jac=True, method="L-BFGS-B").x / spread
+    found[-1] -= found[:-1] @ mean[:-1]
+    return [round(float(value), 2) for value in found]
 
 
 def figures(item: Predicted, lines: Lines) -> tuple[float, ...]:
@@ -109,38 +179,33 @@ def by_paper(items: Sequence[Predicted], rows: Sequence[tuple[float, ...]]) -> T
     return np.array([np.ma.filled(row, np.nan) for row in masked])
 
 
-def shares_by_price(items: Sequence[Predicted], edges: Sequence[float] = (0.0, 0.3, 0.6, 1.0, 1.5, 2.0, FAR)) -> str:
-    """Share of the lines of a file that are cited, by its price: what `CitedFile.likely` says."""
-    found: dict[float, dict[str, list[float]]] = {edge: defaultdict(list) for edge in edges}
-    for item in items:
-        for file in item.files:
-            lines = lines_of(file.definitions)
-            edge = next(edge for edge in edges if file.price <= edge)
-            found[edge][item.paper].append(len(lines & item.own) / len(lines))
-    rows = ["| price up to | files | share of lines cited |", "|---|---|---|"]
-    for edge, papers in found.items():
-        if papers:
-            mean = np.mean([np.mean(values) for values in papers.values()])
-            rows.append(f"| {edge:g} | {sum(map(len, papers.values()))} | {mean:.3f} |")
+def reliability(
+    cited: Sequence[tuple[Predicted, Sequence[CitedFile]]], edges: Sequence[float] = (0.1, 0.2, 0.3, 0.4, 1.0)
+) -> str:
+    """Predicted and observed share of the lines that are cited, by prediction: what `CitedDefinition.likely` says."""
+    found: dict[float, list[tuple[float, float, float]]] = defaultdict(list)
+    papers = Counter(item.paper for item, _ in cited)
+    for item, files in cited:
+        for definition in (definition for file in files for definition in file.definitions):
+            lines = lines_of([definition.requirement])
+            edge = next(edge for edge in edges if definition.likely <= edge)
+            weight = len(lines) / papers[item.paper]
+            found[edge].append((weight, definition.likely, len(lines & item.own) / len(lines)))
+    rows = ["| likely up to | definitions | predicted | observed |", "|---|---|---|---|"]
+    for edge in sorted(found):
+        weights, said, seen = np.array(found[edge]).T
+        rows.append(
+            f"| {edge:g} | {len(weights)} | {weights @ said / sum(weights):.3f} | {weights @ seen / sum(weights):.3f} |"
+        )
     return "\n".join(rows)
 
 
-def chosen_out_of_fold(items: Sequence[Predicted], tables: dict[float, Table]) -> Table:
-    """For each paper its figures at the price limit that the other papers would choose.
-
-    The limit with the highest recall at a precision of 0.40; where none reaches it, that with the best F1.
-    """
-    papers = sorted({item.paper for item in items})
-    rows = []
-    for number in range(len(papers)):
-        rest = {limit: np.nanmean(np.delete(table, number, axis=0), axis=0) for limit, table in tables.items()}
-        good = [limit for limit, mean in rest.items() if mean[1] >= _WANTED_PRECISION]
-        if good:
-            limit = max(good, key=lambda limit: float(rest[limit][0]))
-        else:
-            limit = max(rest, key=lambda limit: float(2 / (1 / rest[limit][0] + 1 / rest[limit][1])))
-        rows.append(tables[limit][number])
-    return np.array(rows)
+def reached(tables: Mapping[float, Table]) -> str:
+    """The best recall at the wanted precision and the best precision at the wanted recall, along the curve."""
+    means = [np.nanmean(table, axis=0) for table in tables.values()]
+    recall = max((float(mean[0]) for mean in means if mean[1] >= _WANTED[1]), default=float("nan"))
+    precision = max((float(mean[1]) for mean in means if mean[0] >= _WANTED[0]), default=float("nan"))
+    return f"recall at precision {_WANTED[1]:.2f}: {recall:.3f}; precision at recall {_WANTED[0]:.2f}: {precision:.3f}"
 
 
 def _row(title: str, table: Table, draws: int) -> str:
@@ -155,44 +220,63 @@ def _row(title: str, table: Table, draws: int) -> str:
 
 
 def main() -> None:
-    """Print the curve."""
+    """Print the curve, or the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=Path, required=True)
     parser.add_argument("--repositories", type=Path, required=True)
-    parser.add_argument("--draws", type=int, default=2000, help="bootstrap draws over papers (5% to 95% in brackets)")
+    parser.add_argument("--draws", type=int, default=2000, help="bootstrap draws over papers (5%% to 95%% in brackets)")
+    parser.add_argument("--learn", action="store_true", help="print the weights of a definition's share and end")
     arguments = parser.parse_args()
     benchmark = load(arguments.cases, arguments.repositories)
     items = predicted(benchmark)
-    snapshots = {paper: benchmark.indexes[paper].snapshot for paper in benchmark.papers}
 
     @cache
-    def file_lines(paper: str, path: str) -> Lines:
-        return frozenset(lines_of(definitions_of(snapshots[paper], [path])))
+    def parts(paper: str, path: str) -> tuple[Part, ...]:
+        return parts_of(benchmark.indexes[paper].snapshot, path)
 
-    def table(choose: Callable[[Predicted], Sequence[str]]) -> Table:
-        lines = [frozenset[tuple[str, int]]().union(*(file_lines(i.paper, p) for p in choose(i))) for i in items]
-        return by_paper(items, [figures(item, held) for item, held in zip(items, lines, strict=True)])
+    if arguments.learn:
+        print(fit(items, parts))
+        return
+    without = {paper: fit([item for item in items if item.paper != paper], parts) for paper in benchmark.papers}
 
-    def up_to(limit: float) -> Callable[[Predicted], Sequence[str]]:
-        return lambda item: [file.path for file in item.files if file.price <= limit]
+    def of(item: Predicted, near: float, far: float) -> tuple[CitedFile, ...]:
+        weights = without[item.paper]
+        chance = chances(item.ranked, item.chain, weights.chance)
+        held = {path: parts(item.paper, path) for path in chance}
+        return select(held, chance, item.chain, weights=weights.share, worth=(near, far))
 
-    def refused(item: Predicted) -> Sequence[str]:
-        return up_to(NEAR)(item) if item.belongs >= NOT_FOUND_BELOW else []
+    def whole(choose: Callable[[Predicted], Sequence[str]]) -> Table:
+        lines = [
+            lines_of(part.requirement for path in choose(item) for part in parts(item.paper, path)) for item in items
+        ]
+        return by_paper(items, [figures(item, frozenset(held)) for item, held in zip(items, lines, strict=True)])
 
-    tables = {limit: table(up_to(limit)) for limit in _PRICES}
-    rows = [("the true files", table(lambda item: sorted(item.sources)))]
+    def cited(worth: float, refuse: float = 0.0) -> Table:
+        found = [of(item, worth, worth) if item.belongs >= refuse else () for item in items]
+        return by_paper(items, [figures(item, _near_lines(files)) for item, files in zip(items, found, strict=True)])
+
+    tables = {worth: cited(worth) for worth in _WORTHS}
+    rows = [("the true files", whole(lambda item: sorted(item.sources)))]
     rows.append(
-        ("true files among the first ten", table(lambda item: [p for p in item.ranked[:10] if p in item.sources]))
+        ("true files among the first ten", whole(lambda item: [p for p, _ in item.ranked[:10] if p in item.sources]))
     )
-    rows += [(f"first {count}", table(lambda item, count=count: item.ranked[:count])) for count in (1, 3, 5)]  # type: ignore[misc]
-    rows.append(("the chain", table(lambda item: sorted(item.chain))))
-    rows += [(f"price up to {limit:g}", found) for limit, found in tables.items()]
-    rows.append(("price limit chosen without the paper", chosen_out_of_fold(items, tables)))
-    rows.append((f"price up to {NEAR:g}, none for `not_found`", table(refused)))
+    rows += [
+        (f"first {count}", whole(lambda item, count=count: [path for path, _ in item.ranked[:count]]))
+        for count in (1, 3, 5)
+    ]  # type: ignore[misc]
+    rows.append(("the chain", whole(lambda item: item.chain)))
+    rows += [(f"precision worth {worth:g}", found) for worth, found in tables.items()]
+    rows.append((f"precision worth {NEAR:g}, none for `not_found`", cited(NEAR, NOT_FOUND_BELOW)))
     print(f"{len(items)} tasks of {len({item.paper for item in items})} papers\n")
     print("| lines of | " + " | ".join(_FIGURES) + " |\n" + "|---" * (len(_FIGURES) + 1) + "|")
     print("\n".join(_row(title, found, arguments.draws) for title, found in rows))
-    print("\n" + shares_by_price(items))
+    print("\n" + reached(tables) + "\n\n" + reliability([(item, of(item, NEAR, FAR)) for item in items]))
+
+
+def _near_lines(files: Sequence[CitedFile]) -> Lines:
+    return frozenset(
+        lines_of(item.requirement for file in files for item in file.definitions if item.near)
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

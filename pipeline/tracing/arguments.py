@@ -7,9 +7,11 @@ command of this script carry, with which defaults and choices?".
 from __future__ import annotations
 
 import ast
+import operator
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 __all__ = ["Option", "as_number", "effective", "literal", "read_options"]
 
@@ -22,6 +24,18 @@ _ABSL = {
     "DEFINE_enum",
     "DEFINE_list",
 }
+_OPERATIONS: Final[dict[type[ast.operator], Callable[[float, float], float]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+_DEEP: Final = 8
+_LARGEST: Final = 1e15
+"""Beyond it a number is no setting, and calculating with it may not end."""
+_POWERS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +70,15 @@ class Option:
 
 
 def literal(node: ast.expr | None) -> str | None:
-    """The text of a constant expression as a person would type it; None for anything computed."""
+    """The text of a constant expression as a person would type it; None for anything computed.
+
+    Numbers made of written numbers are constants (`int(1e6)`, `8 * 1024`): no run changes them.
+    """
     if node is None:
         return None
+    number = _number(node)
+    if number is not None:
+        return str(number)
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -68,6 +88,31 @@ def literal(node: ast.expr | None) -> str | None:
     if isinstance(value, (list, tuple)):
         return " ".join(str(item) for item in value)
     return str(value)
+
+
+def _number(node: ast.expr, depth: int = 0) -> float | None:
+    """What a calculation with written numbers alone gives; None for anything else, and for a number by itself."""
+    found: float | None = None
+    if depth and isinstance(node, ast.Constant) and type(node.value) in {int, float}:
+        found = node.value  # type: ignore[assignment]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"int", "float"}:
+        given = _number(node.args[0], depth + 1) if len(node.args) == 1 and not node.keywords else None
+        found = given if given is None or node.func.id == "float" else int(given)
+    elif isinstance(node, ast.BinOp) and depth <= _DEEP:
+        left, right = _number(node.left, depth + 1), _number(node.right, depth + 1)
+        if left is not None and right is not None:
+            found = _calculated(node.op, left, right)
+    return found if found is not None and abs(found) <= _LARGEST else None
+
+
+def _calculated(operation: ast.operator, left: float, right: float) -> float | None:
+    """The result of one step; None where there is none, or where it may take without end."""
+    if isinstance(operation, ast.Pow) and not (left > 0 and abs(right) <= _POWERS):
+        return None
+    if isinstance(operation, ast.Div | ast.FloorDiv) and right == 0:
+        return None
+    calculate = _OPERATIONS.get(type(operation))
+    return calculate(left, right) if calculate is not None else None
 
 
 def read_options(tree: ast.Module) -> tuple[Option, ...]:

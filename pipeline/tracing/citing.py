@@ -1,102 +1,254 @@
-"""Of which files the lines are cited: those of the chain and those that rank nearly as high, at a price.
+"""Of which definitions the lines are cited: how likely each is to be meant, and where to stop.
 
-A ranking does not say where to stop. What says it is the price of a file: how far it lies below the best one, less when
-the chain runs it, more when it is long, because a long file that is wrong costs more precision than a short one. Files
-up to `NEAR` are cited; those up to `FAR` may be looked into where nothing may be missed.
+A ranking does not say where to stop, and files are cited in part. So each definition gets the probability that a
+requirement cites its lines: the chance that its file belongs to the answer, times the share of such a definition that
+is cited where it does. The likeliest come first, and citing ends where the expected loss of precision outweighs the
+expected gain in recall. Where the ranking is sure, that is early; where it is flat, a further file costs little
+precision and gains much. `benchmarks/locator/spans.py` learns the weights and prints the whole curve.
 
-Non-goals: which lines of a file. Given the files that 103 published tasks name, neither what their functions share with
-the task's words, nor whether they are reached from the entry point, nor their size or place tells cited lines from
-others (area under the curve .49 to .61); by a model learnt without the paper at hand, precision stays at .55 whatever
-is left out. So a file is cited with all that it defines.
+What the share rests on is about how code is written, not about the task: the words that a definition shares with the
+task do not tell cited lines from others (area under the curve .49 to .61), nor does whether it is reached.
+
+Non-goal: which lines of a definition. Without blank lines, recall falls by .05 to .08 and precision gains .01, because
+people cite a definition as a whole.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from pipeline.repository import Snapshot
 from pipeline.schema import Record
 from pipeline.task import Requirement
-from pipeline.tracing.coverage import definitions_of, lines_of
+from pipeline.tracing.coverage import Part, parts_of
 
-__all__ = ["FAR", "NEAR", "CitedFile", "price", "priced"]
+__all__ = [
+    "CHANCE_WEIGHTS",
+    "DECIDED",
+    "FAR",
+    "NEAR",
+    "SHARE_WEIGHTS",
+    "ChanceWeights",
+    "CitedDefinition",
+    "CitedFile",
+    "ShareWeights",
+    "chances",
+    "cite",
+    "select",
+    "share_features",
+    "shares_of",
+    "stop",
+]
 
-# Recall and precision of the lines that 102 published tasks cite in their own files, means over papers, scores out of
-# fold, by the price up to which files are cited: 0: .45/.33, 0.6: .55/.30, 1: .63/.27, 1.5: .71/.23, 2: .77/.21,
-# 2.5: .81/.19; the true files: .95/.54. Of the lines of a file with a price up to 1, .18 are cited; beyond it, .08.
-# `benchmarks/locator/spans.py` prints the curve.
-NEAR: Final = 1.0
-"""Price up to which a file's lines are requirements."""
-FAR: Final = 2.5
-"""Price up to which they are listed apart."""
-_CHAIN_BONUS: Final = 0.5
-"""Of files whose score lies up to 0.6 below the best one's, 55% are sources of their task when the chain has them, 28%
-when it does not; the chain is worth about as much as half a point of the score."""
-_LENGTH: Final = 0.3
-_LONG: Final = 150
-"""Lines from which a file is long; half of the files that published tasks name have fewer than 80."""
+_LEAST: Final = 0.02
+"""Files with less of a chance are not read: one in fifty is not worth its lines at any price asked here."""
 _LOOKED_AT: Final = 12
 """Files of the ranking that are looked at; of those whose score lies more than 3 below, one in twenty is a source."""
-_SHARES: Final = ((0.0, 0.34), (1.0, 0.18), (math.inf, 0.08))
-"""(price up to, share of the lines that published requirements cite): means over papers, scores out of fold."""
+NEAR: Final = 3.5
+"""What precision is worth against recall where requirements are stated: the highest F1 of the curve."""
+FAR: Final = 1.5
+"""The same where nothing may be missed."""
+
+
+DECIDED: Final = (0.5, 0.0)
+"""Both where the files are known: then .93 of the lines are had at .55; .80 would be at .58, .72 at .62."""
+
+
+class ChanceWeights(NamedTuple):
+    """Log-odds that a file belongs to the answer."""
+
+    share: float
+    """Per log of its share of the ranking's likelihood, which the scores were learnt by."""
+    chain: float
+    """Of the files of the chain: they are run or read together with the best one."""
+    constant: float
+
+
+class ShareWeights(NamedTuple):
+    """Log-odds that a line of a definition is cited, given that its file belongs to the answer."""
+
+    file_length: float
+    """Per log of the file's lines: a long file holds more than one experiment."""
+    length: float
+    """Per log of the definition's own lines: the experiment stands in the long ones, helpers are short."""
+    body: float
+    """Of `main`, `train...` and `run...`: by convention these are what a script does."""
+    declaring: float
+    """Per share of its lines that declare options: they serve all experiments of the script."""
+    place: float
+    """Per place in the file, 0 to 1: plotting, saving and starting the script stand at its end."""
+    constant: float
+
+
+# learnt by `benchmarks.locator.spans --learn`; recall and precision along the curve are in docs/locator.md
+CHANCE_WEIGHTS: Final = ChanceWeights(0.68, 1.08, 0.09)
+SHARE_WEIGHTS: Final = ShareWeights(-0.41, 0.29, 0.92, -1.56, -0.37, 1.12)
+_BODIES: Final = ("train", "run")
+
+
+class CitedDefinition(Record):
+    """A definition, a stretch of module-level code or a plain file."""
+
+    requirement: Requirement
+    likely: float
+    """Share of these lines that published requirements would cite."""
+    near: bool
+    """Is it a requirement (`NEAR`), or only to be looked into where nothing may be missed (`FAR`)?"""
 
 
 class CitedFile(Record):
-    """A file and what it defines."""
+    """A file of which something is cited."""
 
     path: str
-    definitions: tuple[Requirement, ...]
-    lines: int
-    """Lines that the definitions span."""
-    price: float
+    chance: float
+    """Probability that it belongs to the answer."""
     in_chain: bool
-
-    @property
-    def likely(self) -> float:
-        """Share of these lines that requirements of a task with this price cite, measured on published tasks."""
-        return next(share for limit, share in _SHARES if self.price <= limit)
+    definitions: tuple[CitedDefinition, ...]
+    """In the order of their lines; those that are too unlikely are left out."""
 
 
-def price(gap: float, lines: int, *, in_chain: bool) -> float:
-    """What citing a file costs; 0 for the best one.
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    path: str
+    part: Part
+    likely: float
+    gain: float
+    """Share of the answer that is expected to lie here."""
+
+
+def shares_of(ranked: Sequence[tuple[str, float]], chain: Collection[str]) -> dict[str, float]:
+    """The log of each file's share of the likelihood: the chain in its order, then others in that of the ranking.
 
     Args:
-        gap: how far its score lies below the best one's.
-        lines: how many lines it defines.
-        in_chain: whether it was decided to belong to the answer.
+        ranked: (path, score), best first.
+        chain: paths of the chain; one that is not ranked has no share, only its steps are cited.
     """
-    if gap <= 0:
-        return 0.0
-    long = max(0.0, math.log(max(lines, 1) / _LONG))
-    return max(0.0, gap - _CHAIN_BONUS * in_chain + _LENGTH * long)
+    scores = dict(ranked)
+    best = max(scores.values(), default=0.0)
+    total = math.log(sum(math.exp(score - best) for score in scores.values())) if scores else 0.0
+    paths = dict.fromkeys([*chain, *(path for path, _ in ranked[:_LOOKED_AT])])
+    return {path: scores[path] - best - total for path in paths if path in scores}
 
 
-def priced(snapshot: Snapshot, ranked: Sequence[tuple[str, float]], chain: Collection[str]) -> tuple[CitedFile, ...]:
-    """The files of an answer with their prices: the chain in its order, then others in that of the ranking.
+def chances(
+    ranked: Sequence[tuple[str, float]], chain: Collection[str], weights: ChanceWeights = CHANCE_WEIGHTS
+) -> dict[str, float]:
+    """The probability of each file to belong to the answer, in the order of `shares_of`.
+
+    Args:
+        ranked: (path, score), best first.
+        chain: paths of the chain.
+        weights: of the shares.
+    """
+    return {
+        path: _probability(weights.share * share + weights.chain * (path in chain) + weights.constant)
+        for path, share in shares_of(ranked, chain).items()
+    }
+
+
+def _probability(odds: float) -> float:
+    return 1 / (1 + math.exp(-odds))
+
+
+def cite(
+    snapshot: Snapshot,
+    chance: Mapping[str, float],
+    chain: Collection[str],
+    *,
+    worth: tuple[float, float] = (NEAR, FAR),
+) -> tuple[CitedFile, ...]:
+    """What of which files is cited, in the order of `chance`.
 
     Args:
         snapshot: the repository.
-        ranked: (path, score), best first.
-        chain: paths of the chain; one that is not ranked is never cited, only its steps are.
-
-    Returns:
-        Files with a price up to `FAR`; those that define nothing readable are left out.
+        chance: probability of each file to belong to the answer.
+        chain: paths of the chain.
+        worth: what precision is worth against recall, for requirements and for what is listed apart.
     """
-    if not ranked:
-        return ()
-    best = ranked[0][1]
-    scores = dict(ranked)
-    paths = dict.fromkeys([*chain, *(path for path, _ in ranked[:_LOOKED_AT])])
-    found: list[CitedFile] = []
-    for path in paths:
-        gap = best - scores[path] if path in scores else math.inf
-        if gap - _CHAIN_BONUS > FAR:
-            continue  # before it is read
-        definitions = definitions_of(snapshot, [path])
-        lines = len(lines_of(definitions))
-        cost = price(gap, lines, in_chain=path in chain)
-        if definitions and cost <= FAR:
-            found.append(CitedFile(path=path, definitions=definitions, lines=lines, price=cost, in_chain=path in chain))
-    return tuple(found)
+    likely = {path: value for path, value in chance.items() if value >= _LEAST}  # the others are not read
+    return select({path: parts_of(snapshot, path) for path in likely}, likely, chain, worth=worth)
+
+
+def select(
+    parts: Mapping[str, Sequence[Part]],
+    chance: Mapping[str, float],
+    chain: Collection[str],
+    *,
+    weights: ShareWeights = SHARE_WEIGHTS,
+    worth: tuple[float, float] = (NEAR, FAR),
+) -> tuple[CitedFile, ...]:
+    """What of which files is cited, in the order of `chance`.
+
+    Args:
+        parts: what each file consists of.
+        chance: probability of each file to belong to the answer.
+        chain: paths of the chain.
+        weights: of the share of a definition.
+        worth: what precision is worth against recall, for requirements and for what is listed apart.
+    """
+    candidates = sorted(_candidates(parts, chance, weights), key=lambda item: -item.likely)
+    line = [(item.likely, item.part.lines, item.gain) for item in candidates]
+    near, far = (stop(line, value) for value in worth)
+    kept: dict[str, list[tuple[Part, CitedDefinition]]] = {}
+    for number, item in enumerate(candidates[: max(near, far)]):
+        made = CitedDefinition(
+            requirement=item.part.requirement, likely=round(item.likely, 4), near=number < near
+        )  # fmt: skip
+        kept.setdefault(item.path, []).append((item.part, made))
+    return tuple(
+        CitedFile(
+            path=path,
+            chance=round(value, 4),
+            in_chain=path in chain,
+            definitions=tuple(made for _, made in sorted(kept[path], key=lambda pair: pair[0].place)),
+        )
+        for path, value in chance.items()
+        if path in kept
+    )
+
+
+def _candidates(
+    parts: Mapping[str, Sequence[Part]], chance: Mapping[str, float], weights: ShareWeights
+) -> Iterator[_Candidate]:
+    for path, value in chance.items():
+        own = parts.get(path, ())
+        shares = [
+            _probability(sum(weight * given for weight, given in zip(weights, share_features(part, own), strict=True)))
+            for part in own
+        ]
+        cited = sum(share * part.lines for share, part in zip(shares, own, strict=True))
+        for share, part in zip(shares, own, strict=True):
+            yield _Candidate(path, part, value * share, value * share * part.lines / cited)
+
+
+def share_features(part: Part, parts: Sequence[Part]) -> tuple[float, ...]:
+    """What `ShareWeights` weigh.
+
+    Args:
+        part: of a file.
+        parts: all of that file.
+    """
+    body = part.name == "main" or part.name.startswith(_BODIES)
+    lines = sum(other.lines for other in parts)
+    return (math.log(lines), math.log(part.lines), float(body), part.declaring, part.place, 1.0)
+
+
+def stop(line: Sequence[tuple[float, int, float]], worth: float) -> int:
+    """How many to take of what stands in line, so that expected recall + `worth` x expected precision is highest.
+
+    Args:
+        line: (share of the lines that is cited, lines, share of the answer), the likeliest first.
+        worth: what precision is worth against recall.
+    """
+    total = sum(gain for _, _, gain in line)
+    recall = hits = lines = 0.0
+    best, count = 0.0, 0
+    for number, (likely, size, gain) in enumerate(line, 1):
+        recall, hits, lines = recall + gain, hits + likely * size, lines + size
+        value = recall / total + worth * hits / lines
+        if value > best:
+            best, count = value, number
+    return count

@@ -21,6 +21,7 @@ import yaml
 
 from pipeline.repository import Snapshot
 from pipeline.tracing.arguments import literal
+from pipeline.tracing.parsed import dotted
 from pipeline.tracing.source import parse_python
 
 __all__ = ["ConfigValue", "config_values"]
@@ -31,6 +32,8 @@ _DEEP: Final = 8
 _LONGEST: Final = 200
 _GLOBAL: Final = re.compile(r"^\s*#\s*@package\s+_global_", re.MULTILINE)
 _FILES: Final = (".yaml", ".yml")
+_MISSING: Final = "???"
+"""How Hydra writes that a value must come from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,31 +71,52 @@ class _Composer:
         self.found: dict[str, ConfigValue] = {}
 
     def add(self, path: str, prefix: str) -> None:
-        """The values of a file under `prefix`, then those that it takes over from others."""
+        """The values of a file under `prefix`, and those that it takes over from others.
+
+        What stands later in a `defaults` list is in force over what stands before, the file's own values where `_self_`
+        stands, else over all (Hydra 1.3, "Composition Order").
+        """
         if path not in self._known or path in self._seen or len(self._seen) > _MOST:
             return
         self._seen.add(path)
         text = self._snapshot.text(path)
         prefix = "" if _GLOBAL.search(text) else prefix
+        listed = list(self._defaults(path, text)) if path.endswith(_FILES) else []
+        own = next((number for number, (target, _) in enumerate(listed) if target == path), len(listed))
+        for target, group in reversed(listed[own + 1 :]):
+            self.add(target, ".".join(part for part in (prefix, group) if part))
         for name, value, line in _read(path, text):
             whole = f"{prefix}.{name}" if prefix else name
-            self.found.setdefault(whole, ConfigValue(whole, value[:_LONGEST], path, line))
-        if path.endswith(_FILES):
-            for target, group in self._defaults(path, text):
-                self.add(target, ".".join(part for part in (prefix, group) if part))
+            if value != _MISSING:
+                self.found.setdefault(whole, ConfigValue(whole, value[:_LONGEST], path, line))
+        for target, group in reversed(listed[:own]):
+            self.add(target, ".".join(part for part in (prefix, group) if part))
 
     def _defaults(self, path: str, text: str) -> Iterator[tuple[str, str]]:
-        """(file, group) of a `defaults` list."""
+        """(file, group) of a `defaults` list; the file itself where `_self_` stands."""
         document = _yaml(text)
         listed = document.get("defaults") if isinstance(document, dict) else None
-        here = posixpath.dirname(path)
         for item in listed if isinstance(listed, list) else ():
             pairs = item.items() if isinstance(item, dict) else [("", item)] if isinstance(item, str) else []
             for key, option in pairs:
-                group = re.sub(r"^(?:override|optional)\s+", "", str(key)).split("@")[0].strip("/")
+                named = re.sub(r"^(?:override|optional)\s+", "", str(key)).split("@")[0]
+                group = named.strip("/")
                 chosen = self._overrides.get(group, option) if group else option
-                if isinstance(chosen, str) and chosen not in {"_self_", "null"} and not group.startswith("hydra"):
-                    yield self._file(posixpath.join(here, group, chosen)), group.replace("/", ".")
+                for name in chosen if isinstance(chosen, list) else [chosen]:
+                    if name == "_self_":
+                        yield path, ""
+                    elif isinstance(name, str) and name != "null" and not group.startswith("hydra"):
+                        whole = posixpath.join(named, name)
+                        yield self._found(posixpath.dirname(path), whole), group.replace("/", ".")
+
+    def _found(self, here: str, name: str) -> str:
+        """The file of a group's option: below `here`, or below a directory above it where the name begins with `/`."""
+        stem = name.strip("/")
+        while True:
+            path = self._file(posixpath.join(here, stem))
+            if path in self._known or not name.startswith("/") or not here:
+                return path
+            here = posixpath.dirname(here)
 
     def _file(self, stem: str) -> str:
         stem = posixpath.normpath(stem)
@@ -160,13 +184,29 @@ def _from_ini(text: str) -> list[tuple[str, str, int]]:
 
 
 def _from_python(text: str) -> list[tuple[str, str, int]]:
-    """Names that a configuration in Python sets to constants, and constant entries of its dictionaries."""
+    """Names that a configuration in Python sets to constants, and constant entries of its dictionaries.
+
+    A function that builds a configuration and returns it (`config.lr = 3e-4; return config`) counts as well.
+    """
     tree, _ = parse_python(text)
     found: list[tuple[str, str, int]] = []
-    for node in tree.body if tree is not None else ():
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            _python_leaves(node.value, node.targets[0].id, found)
+    bodies = [tree.body] if tree is not None else []
+    bodies += [_building(node) for node in bodies[0] if isinstance(node, ast.FunctionDef)] if bodies else []
+    for node in (node for body in bodies for node in body):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and (name := dotted(node.targets[0])):
+            _python_leaves(node.value, name, found)
     return found
+
+
+def _building(node: ast.FunctionDef) -> list[ast.stmt]:
+    """The assignments to what a function returns, and to its parts."""
+    last = node.body[-1]
+    returned = last.value.id if isinstance(last, ast.Return) and isinstance(last.value, ast.Name) else None
+    return [
+        item
+        for item in node.body
+        if returned and isinstance(item, ast.Assign) and dotted(item.targets[0]).split(".")[0] == returned
+    ]
 
 
 def _python_leaves(node: ast.expr, name: str, found: list[tuple[str, str, int]], depth: int = 0) -> None:

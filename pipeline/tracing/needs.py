@@ -17,10 +17,12 @@ _Where = tuple[str, str, int] | None
 
 _READERS = re.compile(
     r"(?:^|\.)(?:read_csv|read_json|read_parquet|read_pickle|read_excel|loadtxt|genfromtxt|loadmat|read_table|imread|"
-    r"np\.load|numpy\.load|json\.load|pickle\.load|safe_load|load_npz|h5py\.File|ImageFolder|read_h5ad|OmegaConf\.load)$"
+    r"np\.load|numpy\.load|json\.load|pickle\.load|safe_load|load_npz|h5py\.File|ImageFolder|read_h5ad|"
+    r"OmegaConf\.load|BlobFile|gfile\.GFile)$"
 )
 _NAMED = re.compile(
-    r"(?:^|\.)(?:load_dataset|from_pretrained|fetch_openml|hf_hub_download|snapshot_download|create_model|pipeline)$"
+    r"(?:^|\.)(?:load_dataset|from_pretrained|fetch_openml|hf_hub_download|snapshot_download|create_model|pipeline|"
+    r"tfds\.load)$"
 )
 _CHECKPOINT = re.compile(r"(?:^|\.)(?:torch\.load|load_from_checkpoint|load_checkpoint|load_model|restore)$")
 _DOWNLOAD = re.compile(
@@ -37,6 +39,8 @@ _STATED = re.compile(
     r"\([^()]+:\d+\)"
 )
 _WRITING = ("w", "a", "x")
+_PROVIDED = {"HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "USER", "USERPROFILE"}
+"""Environment variables that every system sets: nobody has to provide them."""
 _READS = {"open", "read_text", "read_bytes"}
 _NOTHING = {"", "none", "null", "~"}
 _MEANINGLESS = {
@@ -116,7 +120,8 @@ class _Reader:
             return [f"URL {text}"] if re.match(r"https?://\S+$", text) else []
         if isinstance(node, ast.Subscript) and dotted(node.value) in {"os.environ", "environ"}:
             name = literal(node.slice)
-            return [f"environment variable {name}"] if name and isinstance(node.ctx, ast.Load) else []
+            needed = name and name not in _PROVIDED and isinstance(node.ctx, ast.Load)
+            return [f"environment variable {name}"] if needed else []
         return self._called(node) if isinstance(node, ast.Call) else []
 
     def writes(self, node: ast.Call) -> list[str]:
@@ -141,8 +146,8 @@ class _Reader:
         if not argument:
             return []
         if name in {"os.getenv", "getenv", "os.environ.get", "environ.get"}:
-            return [f"environment variable {argument}"]
-        if name == "open":
+            return [f"environment variable {argument}"] if argument not in _PROVIDED else []
+        if name == "open" or name.endswith(("BlobFile", "gfile.GFile")):
             return [] if _mode(node).startswith(_WRITING) else [f"file {argument}"]
         kinds = (
             (_READERS, "file"),

@@ -168,6 +168,10 @@ def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         for target in node.targets:
             if isinstance(target, ast.Name | ast.Attribute):
                 yield dotted(target), node.value
+            elif isinstance(target, ast.Tuple) and not any(isinstance(item, ast.Starred) for item in target.elts):
+                values = node.value.elts if isinstance(node.value, ast.Tuple) else []
+                known = values if len(values) == len(target.elts) else [unknown] * len(target.elts)
+                yield from ((dotted(item), value) for item, value in zip(target.elts, known, strict=True))
     elif isinstance(node, ast.AnnAssign) and node.value is not None:
         yield dotted(node.target), node.value
     elif isinstance(node, ast.AugAssign):

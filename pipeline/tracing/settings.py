@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from pipeline.repository import Snapshot
@@ -14,9 +15,16 @@ from pipeline.tracing.configs import config_values
 from pipeline.tracing.program import Module
 from pipeline.tracing.values import SEVERAL
 
-__all__ = ["arguments_of", "config_needs", "settings_of", "unset_options"]
+__all__ = ["arguments_of", "settings_of", "stated_needs", "unfollowed", "unset_options"]
 
 _CONSTANT: Final = re.compile(r"^[A-Z][A-Z0-9_]+$")
+_ADDRESS: Final = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
+_READ: Final = re.compile(r"(?:^|_)(?:path|dir|file|root|folder|checkpoint|ckpt|weights|resume|pretrained)s?$")
+"""Names of options that hold a path."""
+_WRITTEN: Final = re.compile(r"(?:^|_)(?:out|output|save|saved|log|logs|logging|result|results|export|work|tmp|cache)")
+"""Names of options for paths that a run writes to."""
+_BRACKETS: Final = {"{": "}", "[": "]", "<": ">"}
+_NOTHING: Final = frozenset({"null", "none", "~"})
 _ENVIRONMENT: Final = re.compile(r"\$\{(?:oc\.)?env:([A-Za-z_]\w*)")
 
 
@@ -58,6 +66,8 @@ def settings_of(
         for setting in _defaults(module, options.get(module.path, ())):
             found.setdefault(setting.name, setting)
     for name, values in commanded.items():
+        if all(value.lower() in _NOTHING for value, _ in values):  # `logger=null` takes out the whole section
+            found = {other: item for other, item in found.items() if not other.startswith(f"{name}.")}
         stated = found.get(name)
         found[name] = Hyperparameter(
             name=name,
@@ -75,23 +85,58 @@ def unset_options(modules: Sequence[Module], settings: Sequence[Hyperparameter])
     return unset - {setting.name for setting in settings}
 
 
-def config_needs(settings: Sequence[Hyperparameter]) -> list[str]:
-    """Environment variables that values are taken from (`${oc.env:WANDB_ENTITY}`), each with its place."""
-    return [
-        f"environment variable {name} ({place.path}:{place.start})"
-        for setting in settings
-        for name in _ENVIRONMENT.findall(setting.value)
-        for place in setting.evidence[:1]
-        if isinstance(place, CodeEvidence)
-    ]
+def stated_needs(settings: Sequence[Hyperparameter], files: Collection[str]) -> list[str]:
+    """What the settings themselves say that a run needs, each with its place.
+
+    Environment variables that values are taken from (`${oc.env:WANDB_ENTITY}`); addresses that a command or a
+    configuration gives; paths that a command gives to an option for paths to read, and that the repository does not
+    have: whoever runs it has to put them there, unless the run downloads them (so they are no `file`).
+
+    Args:
+        settings: all of them.
+        files: paths of the repository.
+    """
+    found = []
+    for setting in settings:
+        place = next((f" ({at.path}:{at.start})" for at in setting.evidence if isinstance(at, CodeEvidence)), "")
+        found += [f"environment variable {name}{place}" for name in _ENVIRONMENT.findall(setting.value) if place]
+        values = setting.value.split(SEVERAL) if setting.source != "default" and place else []
+        found += [f"URL {value}{place}" for value in values if _ADDRESS.fullmatch(value)]
+        if setting.source == "command" and _READ.search(setting.name) and not _WRITTEN.search(setting.name):
+            paths = [value for value in values if "/" in value and not _ADDRESS.match(value) and "$" not in value]
+            missing = [value for value in paths if not _has(files, posixpath.normpath(value))]
+            found += [f"path {value}{place}" for value in missing]
+    return list(dict.fromkeys(found))
+
+
+def unfollowed(needs: Iterable[str]) -> tuple[str, ...]:
+    """Needs without the paths of commands that a need says more about, as the code was followed to what reads them."""
+    listed = tuple(dict.fromkeys(needs))
+    read = [need for need in listed if not need.startswith("path ")]
+    return tuple(
+        need
+        for need in listed
+        if need in read or not any(need.split(" ")[1].rstrip("/") in other for other in read)
+    )  # fmt: skip
+
+
+def _has(files: Collection[str], path: str) -> bool:
+    """Has the repository a file or directory whose path ends so? Commands start in directories of their own."""
+    plain = path.lstrip("./")
+    return any(f"/{file}".endswith(f"/{plain}") or f"/{plain}/" in f"/{file}" for file in files)
 
 
 def _commanded(options: Sequence[Option], usage: Sequence[Usage]) -> dict[str, list[tuple[str, str]]]:
-    """Option -> (value, where it is stated) of each command that sets it."""
+    """Option -> (value, where it is stated) of each command that sets it.
+
+    The beginning of a placeholder of several words (`model_file={path to the checkpoint}`) is no value.
+    """
     found: dict[str, list[tuple[str, str]]] = {}
     for step in usage:
         for name, value in effective(options, arguments_of(step)).items():
-            found.setdefault(name, []).append((value, step.reason))
+            closing = _BRACKETS.get(value[:1])
+            if closing is None or closing in value:
+                found.setdefault(name, []).append((value, step.reason))
     return found
 
 

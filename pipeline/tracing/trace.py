@@ -15,7 +15,7 @@ from pipeline.tracing.factories import settle_factories
 from pipeline.tracing.focus import drop_unrelated
 from pipeline.tracing.needs import data_needs
 from pipeline.tracing.program import Module, Program
-from pipeline.tracing.settings import arguments_of, config_needs, settings_of, unset_options
+from pipeline.tracing.settings import arguments_of, settings_of, stated_needs, unfollowed, unset_options
 from pipeline.tracing.steps import requirements_of
 from pipeline.tracing.values import Values, assigned_options
 
@@ -62,14 +62,14 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
     first = [reach(program, module) for module in modules]  # whatever is chosen at run time, and by the task
     reached = dict.fromkeys(path for reaching in first for path in reaching.files)
     configs = [source.path for source in sources if source.role == "config"]
-    configs += [path for path in _named_configs(snapshot, usage) if path not in configs]
+    configs += [path for path in _named_configs(snapshot, usage) if path not in {*configs, *paths}]
     settings = settings_of(snapshot, _modules(program, [*paths, *reached]), configs, usage, entries=paths)
     assigned = assigned_options(_code(program, reached, first))
     values = Values(settings, assigned, unset_options(_modules(program, reached), settings))
     program.settle(values)  # from here on, what the settings decide is decided
     own = {source.path for source in sources}
     requirements: list[Requirement] = []
-    needs = dict.fromkeys(config_needs(settings))
+    needs = dict.fromkeys(stated_needs(settings, {file.path for file in snapshot.files}))
     running = dict.fromkeys(paths)
     for module in modules:
         reaching = reach(program, module)
@@ -87,7 +87,7 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
     return Trace(
         requirements=tuple(requirements),
         hyperparameters=settings_of(snapshot, _modules(program, running), configs, usage, entries=paths),
-        data_needs=tuple(needs),
+        data_needs=unfollowed(needs),
         reached=tuple(reached | running),
         problems=tuple(dict.fromkeys(problems)),
     )
@@ -130,9 +130,11 @@ def _named_configs(snapshot: Snapshot, usage: Sequence[Usage]) -> list[str]:
     known = {file.path for file in snapshot.files}
     found = []
     for step in usage:
-        for word in step.argv:
+        for number, word in enumerate(step.argv):
             path = posixpath.normpath(posixpath.join(step.directory, word.split("=")[-1]))
-            if path in known and path.endswith((".yaml", ".yml", ".json", ".toml")):
+            given = word.startswith("-") or (number > 0 and step.argv[number - 1].startswith("--"))
+            endings = (".yaml", ".yml", ".json", ".toml", *((".py",) if given else ()))
+            if path in known and path.endswith(endings):
                 found.append(path)
     return list(dict.fromkeys(found))
 

@@ -28,7 +28,7 @@ Names = Callable[[str], str | None]
 _HOLDERS: Final = frozenset(
     {
         "arg", "args", "cfg", "cfgs", "conf", "config", "configs", "configuration", "flags", "FLAGS", "hparams", "hps",
-        "opt", "option", "options", "opts", "param", "params", "parsed", "parsed_args", "settings",
+        "opt", "option", "options", "opts", "param", "params", "parsed", "parsed_args", "settings", "variant",
     }
 )  # fmt: skip
 _PATHS: Final = frozenset(

@@ -1,11 +1,14 @@
 """Configuration files in all their forms, and what a run needs beside its code."""
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.task import SourceScript, Usage
 from pipeline.tracing import trace
+from pipeline.tracing.arguments import literal
 from pipeline.tracing.configs import _read, config_values
 from tests.pipeline.locator.repositories import make
 
@@ -36,6 +39,90 @@ def test_what_hydra_composes_is_in_force_with_the_line_that_says_so(tmp_path):
 def test_the_command_puts_another_file_of_the_group_in_its_place(tmp_path):
     found = values(make(tmp_path, HYDRA), "conf/config.yaml", {"model": "large"})
     assert found["model.width"] == ("512", "conf/model/large.yaml", 1)
+
+
+PROJECT_WIDE = {
+    "conf/config.yaml": "# @package _global_\ndefaults:\n  - _self_\n  - experiment: base\n  - hooks: [first, second]\n"
+    "train:\n  seed: 0\n  monitor: ???\n  interval: ???\n",
+    "conf/experiment/lra.yaml": "# @package _global_\ndefaults:\n  - /pipeline: cifar\n  - /model: s4\n"
+    "train:\n  seed: 1112\nmodel:\n  width: 512\n",
+    "conf/pipeline/cifar.yaml": "# @package _global_\ndefaults:\n  - /data: cifar\ntrain:\n  monitor: val/accuracy\n",
+    "conf/data/cifar.yaml": "name: cifar\n",
+    "conf/model/s4.yaml": "width: 64\ndepth: 4\n",
+    "conf/hooks/first.yaml": "a: 1\n",
+    "conf/hooks/second.yaml": "a: 2\nb: 3\n",
+}
+
+
+def test_what_an_experiment_sets_is_in_force_over_the_base_that_it_is_composed_into(tmp_path):
+    found = values(make(tmp_path, PROJECT_WIDE), "conf/config.yaml", {"experiment": "lra"})
+    assert {name: value for name, (value, _, _) in found.items()} == {
+        "train.seed": "1112",  # `_self_` stands first: what follows is in force over it
+        "train.monitor": "val/accuracy",  # `???` is no value; `/pipeline` is a group of the whole configuration
+        "data.name": "cifar",
+        "model.width": "512",
+        "model.depth": "4",
+        "hooks.a": "2",
+        "hooks.b": "3",
+    }
+    assert found["train.seed"][1:] == ("conf/experiment/lra.yaml", 6)
+
+
+def test_a_function_that_builds_a_configuration_is_read(tmp_path):
+    code = "def get_config():\n    config = ConfigDict()\n    config.tau = 0.9\n    config.steps = int(1e6)\n"
+    code += "    other = 3\n    config.model = dict(width=8 * 4)\n    return config\n"
+    found = values(make(tmp_path, {"c.py": code}), "c.py")
+    assert found == {
+        "config.tau": ("0.9", "c.py", 3),
+        "config.steps": ("1000000", "c.py", 4),
+        "config.model.width": ("32", "c.py", 6),
+    }
+
+
+@pytest.mark.parametrize(
+    "code", ["10 ** 10 ** 10", "1 / 0", "(-2) ** 0.5", "int(1e400)", "int('3')", "True + 1", "f(3)"]
+)
+def test_a_calculation_that_says_nothing_or_does_not_end_is_no_constant(code):
+    assert literal(ast.parse(code, mode="eval").body) is None
+
+
+def test_what_the_command_names_and_the_repository_lacks_is_needed(tmp_path):
+    files = {
+        "run.py": "import argparse\np = argparse.ArgumentParser()\np.add_argument('--model_path')\n"
+        "p.add_argument('--data_dir')\np.add_argument('--out_dir')\np.add_argument('--network')\np.parse_args()\n",
+        "data/a.csv": "1\n",
+    }
+    url = "https://example.org/net.pkl"
+    argv = ("--model_path", "models/a.pt", "--data_dir", "data/", "--out_dir", "runs/1", "--network", url)
+    (tmp_path / "README.md").write_text("python run.py\n")
+    assert needs(tmp_path, files, *argv) == ("path models/a.pt (README.md:1)", f"URL {url} (README.md:1)")
+
+
+def test_a_section_that_the_command_takes_out_is_not_in_force(tmp_path):
+    files = {"run.py": "import hydra\n", "c.yaml": "logger:\n  project: p\nlr: 1\n"}
+    usage = [Usage(argv=("python", "run.py", "logger=null", "--config", "c.yaml"), reason="README.md:1")]
+    found = trace(make(tmp_path, files), [SourceScript(path="run.py", role="entry", score=1.0)], usage).hyperparameters
+    assert {item.name: item.value for item in found} == {"config": "c.yaml", "logger": "null", "lr": "1"}
+
+
+def test_the_beginning_of_a_placeholder_is_no_value(tmp_path):
+    files = {"run.py": "import hydra\n", "c.yaml": "model: bert\n"}
+    argv = ("python", "run.py", "model={path", "to", "it}", "layers=[1,2]", "--config", "c.yaml")
+    sources = [SourceScript(path="run.py", role="entry", score=1.0)]
+    found = trace(make(tmp_path, files), sources, [Usage(argv=argv, reason="README.md:1")]).hyperparameters
+    assert {item.name: item.value for item in found if item.name != "config"} == {"layers": "[1,2]", "model": "bert"}
+
+
+def test_options_taken_apart_at_once_are_followed(tmp_path):
+    code = "def run(variant):\n    env, data = variant['env'], variant['data']\n    open(f'data/{env}-{data}.pkl', 'rb')\n\n"
+    code += "import argparse\np = argparse.ArgumentParser()\np.add_argument('--env', default='hopper')\n"
+    code += "p.add_argument('--data', default='medium')\nrun(variant=vars(p.parse_args()))\n"
+    assert needs(tmp_path, {"run.py": code}) == ("file data/hopper-medium.pkl (run.py:3)",)
+
+
+def test_what_every_system_sets_is_not_needed(tmp_path):
+    code = "import os\nos.environ['HOME']\nos.environ.get('USER')\nos.environ['DATA']\n"
+    assert needs(tmp_path, {"run.py": code}) == ("environment variable DATA (run.py:4)",)
 
 
 def test_files_that_name_each_other_end(tmp_path):

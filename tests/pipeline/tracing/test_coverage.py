@@ -128,7 +128,7 @@ STATEMENTS = ["import os", "x = 1", "def f():\n    return 1", "class A:\n    y =
 def test_every_statement_is_cited_and_no_line_twice(parts):
     code = "\n".join(parts)
     unit = CodeUnit("a.py", code, tree := ast.parse(code))
-    spans = [span for item in coverage._parts(unit, tree) for span in item.spans]
+    spans = [span for part in coverage._parts(unit, tree) for span in part.requirement.spans]
     lines = [line for span in spans for line in range(span.start, span.end + 1)]
     assert len(lines) == len(set(lines))
     assert {node.lineno for node in tree.body} <= set(lines)
