@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from flows.chains import Located, Traces, with_chain
 from flows.engines import ModelEngine, fails_here, with_prompts
@@ -20,6 +20,7 @@ from flows.mask_stage import MaskStage
 from flows.review.content import decided_on
 from flows.validate_stage import ValidateStage, model_stages_digest
 from pipeline.digests import digest_of
+from pipeline.files import remove_tree
 from pipeline.llm import ModelError
 from pipeline.locator import Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.paper import Document
@@ -32,7 +33,15 @@ from pipeline.store import Workspace
 from pipeline.task import Status, Task
 from pipeline.version import STAGE_VERSIONS
 
+if TYPE_CHECKING:
+    from pipeline.locator.agent_runs import AgentSandbox
+
 __all__ = ["TaskStages"]
+
+_RUN_SECONDS: Final = 60.0
+"""For one command of the locator's agent: `--help`, a dry run or a first step; imports of large packages take 20 s."""
+_RUN_SHARE: Final = 0.5
+"""All of them together: what half of them may take."""
 
 
 class _State(Record):
@@ -130,9 +139,10 @@ class TaskStages:
     def locate(self, task: Task, query: TaskQuery, index: RepositoryIndex) -> Located:
         """The chains that may answer the task's question, best first, or what was searched where there is none.
 
-        Searches by rules; then, with a model, lets it check that ranking, and keeps its way in `locate.json`.
+        Searches by rules; then, with a model, lets it check that ranking, and keeps its way in `locate.json`. With
+        Docker it may run commands, whose output is kept in `locate-runs/`.
         """
-        ranking = locate(index, query, max_alternatives=self._alternatives)
+        ranking = self._ranking(task, query, index)
         if self.engine is None:
             return self._located(task, ranking)
         from pipeline.locator.agent import AgentLimits, run_agent
@@ -148,6 +158,7 @@ class TaskStages:
                     ranking=ranking,
                     limits=AgentLimits(),
                     reporter=Details(self.reporter, "locate", task.id),
+                    runner=self._runner(task, ranking),
                 )
         except ModelError as error:
             if not fails_here(error):
@@ -157,6 +168,54 @@ class TaskStages:
             return self._located(task, ranking.evolve(problems=(*ranking.problems, problem)))
         self.workspace.write_json(self.workspace.task_dir(task.id) / "locate.json", run)
         return self._located(with_prompts(task, [run.prompt]), run.location)
+
+    def _ranking(self, task: Task, query: TaskQuery, index: RepositoryIndex) -> Location:
+        """The search by rules, with the likeness of meaning where an embedding model is configured."""
+        if self.engine is None or self.engine.embeddings is None:
+            return locate(index, query, max_alternatives=self._alternatives)
+        try:
+            with self.engine.working("locate", task.id):
+                embed = self.engine.embeddings.embed
+                return locate(index, query, max_alternatives=self._alternatives, embed=embed)
+        except ModelError as error:
+            if not fails_here(error):
+                raise
+            message = f"the search did without the embedding model, which failed ({error.cause})"
+            problem = Problem(component="locate.embeddings", where=task.id, message=message)
+            found = locate(index, query, max_alternatives=self._alternatives)
+            return found.evolve(problems=(*found.problems, problem))
+
+    @property
+    def _agent_runs(self) -> int:
+        """How many commands the agent may run: none where nothing separates them from this machine."""
+        return self.settings.agent_runs if self.engine is not None and self.sandbox.name == "docker" else 0
+
+    def _runner(self, task: Task, ranking: Location) -> AgentSandbox | None:
+        """What executes the agent's commands, in the environment of the best chain, built when it is first needed."""
+        from pipeline.locator.agent_runs import AgentSandbox, RunBudget
+
+        runs, limits = self._agent_runs, self.settings.limits
+        if not runs:
+            return None
+        work = self.workspace.task_dir(task.id) / "locate-runs"
+        remove_tree(work)
+        work.mkdir(parents=True)
+        seconds = min(_RUN_SECONDS, limits.wall_s)
+        return AgentSandbox(
+            sandbox=self.sandbox,
+            image=lambda: self.validation.image_for(task, ranking.chain),
+            tree=self.snapshot.root,
+            work=work,
+            owner=self.workspace.owner,
+            environment="what the repository declares is installed",
+            budget=RunBudget(
+                runs=runs,
+                seconds=seconds,
+                total_seconds=max(seconds, _RUN_SHARE * runs * seconds),
+                cpus=limits.cpus,
+                memory_mb=limits.memory_mb,
+            ),
+        )
 
     def _located(self, task: Task, location: Location) -> Located:
         problems = (*task.problems, *location.problems)
@@ -215,6 +274,8 @@ class TaskStages:
         engine = {} if self.engine is None else {"engine": model_stages_digest(self.engine)}
         if self.engine is not None and self.settings.write_scripts:
             engine["write_scripts"] = "yes"
+        if self._agent_runs:
+            engine["agent_runs"] = str(self._agent_runs)
         return engine | {
             "stage": stage,
             "version": "/".join(STAGE_VERSIONS[name] for name in ("locate", "trace", "validate", "mask")),

@@ -205,6 +205,28 @@ class ValidateStage:
         log = self.workspace.root / "environments" / spec.digest[:12] / "build.log"
         return self.sandbox.build(spec, log=log, owner=self.workspace.owner, reporter=self.reporter)
 
+    def image_for(self, base: Task, chain: Chain | None) -> Image:
+        """The environment of a chain before any run of it; without a chain, what the repository declares.
+
+        Raises:
+            ExpbenchError: `ENVIRONMENT_UNBUILDABLE`; the machinery failed.
+        """
+        trace_ = Trace(requirements=(), hyperparameters=(), data_needs=(), reached=())
+        task = base
+        if chain is not None:
+            trace_ = self.traces.of(self.snapshot, base, chain)
+            task = with_chain(base, chain, trace_)
+        _, image, problems = self._environment(task, trace_, (), ())
+        if image is None:
+            raise ExpbenchError(
+                FailureKind.ENVIRONMENT_UNBUILDABLE,
+                problems[-1].where,
+                problems[-1].message,
+                consequence="Nothing of the repository can be run",
+                next_step="Read environments/*/build.log in the workspace",
+            )
+        return image
+
     def _with_equivalents(self, task: Task, others: tuple[Chain, ...]) -> Task:
         """Run the chains that were not needed: one that reproduces the claims as well gives the answer away.
 

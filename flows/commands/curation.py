@@ -19,6 +19,7 @@ from flows.commands.model_options import (
     model_options,
 )
 from flows.commands.shared import (
+    AgentRuns,
     Json,
     ScaleOption,
     WriteScripts,
@@ -85,6 +86,7 @@ def curate(
         str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.", rich_help_panel=_MODEL)
     ] = None,
     write_scripts: WriteScripts = False,
+    agent_runs: AgentRuns = None,
     budget_usd: BudgetUsd = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -99,10 +101,12 @@ def curate(
     from flows.curate import curate as run
     from flows.progress import TerminalReporter
 
-    settings = settings_with(scale=scale, write_scripts=write_scripts or None)
+    settings = settings_with(scale=scale, write_scripts=write_scripts or None, agent_runs=agent_runs)
     chosen = engine or settings.engine
     if write_scripts and chosen != "model":
         raise _usage("--write-scripts", "a language model writes them", "Add --engine model, or leave the option out")
+    if agent_runs is not None and chosen != "model":
+        raise _usage("--agent-runs", "a language model runs them", "Add --engine model, or leave the option out")
     asked = model_options(
         used=chosen == "model", wanted="--engine model", consequence="Nothing was started",
         modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model, budget_usd=budget_usd,
@@ -127,9 +131,9 @@ def curate(
         _print_plan(planned, json_output)
         return
     if prefect:
-        if scale or write_scripts:
-            step = "Set EXPBENCH_SCALE and EXPBENCH_WRITE_SCRIPTS where the worker runs"
-            raise _usage("--prefect", "a submitted run has the scale and the scripts of its worker's settings", step)
+        if scale or write_scripts or agent_runs is not None:
+            step = "Set EXPBENCH_SCALE, EXPBENCH_WRITE_SCRIPTS and EXPBENCH_AGENT_RUNS where the worker runs"
+            raise _usage("--prefect", "a submitted run has the scale, scripts and runs of its worker's settings", step)
         _submit(options, json_output)
         return
     with resumable("expbench curate"), TerminalReporter() as reporter:

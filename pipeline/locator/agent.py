@@ -34,7 +34,7 @@ from pipeline.llm import (
     user,
 )
 from pipeline.locator.agent_answer import AgentAnswer, complaints_about, usage_of
-from pipeline.locator.agent_runs import AgentSandbox
+from pipeline.locator.agent_runs import AgentSandbox, RunsRecord
 from pipeline.locator.agent_tools import SUBMIT, Toolbox, describe_ranking, said
 from pipeline.locator.confidence import confidence, measure
 from pipeline.locator.index import RepositoryIndex
@@ -92,6 +92,8 @@ class AgentRun(StoredRecord):
     model: str
     prompt: PromptRef
     steps: tuple[AgentStep, ...]
+    runs: RunsRecord | None = None
+    """None: nothing could be executed."""
 
 
 def run_agent(
@@ -148,6 +150,7 @@ def run_agent(
     return AgentRun(
         location=location, accepted=answer is not None, model=client.config.model,
         prompt=conversation.prompt.ref, steps=tuple(conversation.steps),
+        runs=runner.record if runner is not None else None,
     )  # fmt: skip
 
 

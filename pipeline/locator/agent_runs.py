@@ -14,12 +14,12 @@ from pathlib import Path
 
 from pydantic import Field
 
-from pipeline.errors import ExpbenchError
+from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox import Command, Image, Limits, Network, RunResult, RunSpec, Sandbox
 from pipeline.schema import Problem, Record, Severity
 from pipeline.tracing.lines import FileLines
 
-__all__ = ["AgentSandbox", "RunBudget", "RunCommand"]
+__all__ = ["AgentSandbox", "RunBudget", "RunCommand", "RunsRecord"]
 
 _COMPONENT = "locator.agent"
 
@@ -33,6 +33,18 @@ class RunBudget(Record):
     total_seconds: float = Field(default=180.0, gt=0)
     cpus: float = Field(default=1.0, gt=0)
     memory_mb: int = Field(default=2048, gt=0)
+
+
+class RunsRecord(Record):
+    """What the agent could execute and did: what it printed is in the steps of its trajectory."""
+
+    sandbox: str
+    environment: str
+    image: str | None
+    """Digest; None: nothing was run, or the environment could not be built."""
+    budget: RunBudget
+    runs: int
+    seconds: float
 
 
 class RunCommand(Record):
@@ -66,6 +78,7 @@ class AgentSandbox:
     problems: list[Problem] = field(default_factory=list)
     """What the machinery could not do."""
     _built: Image | None = None
+    _unbuilt: ExpbenchError | None = None
     _runs: int = 0
     _seconds: float = 0.0
 
@@ -77,6 +90,27 @@ class AgentSandbox:
             f"At most {self.budget.runs} runs, {self.budget.seconds:.0f} s each, {self.budget.total_seconds:.0f} s "
             "together: to see options (--help) or a first step, not to do the experiment."
         )
+
+    @property
+    def record(self) -> RunsRecord:
+        """What was executed so far."""
+        return RunsRecord(
+            sandbox=self.sandbox.name, environment=self.environment,
+            image=self._built.digest if self._built is not None else None,
+            budget=self.budget, runs=self._runs, seconds=round(self._seconds, 1),
+        )  # fmt: skip
+
+    def _environment(self) -> Image:
+        """The image; building it is tried once, as a second try would take as long and fail the same way."""
+        if self._unbuilt is not None:
+            raise self._unbuilt
+        if self._built is None:
+            try:
+                self._built = self.image()
+            except ExpbenchError as error:
+                self._unbuilt = error
+                raise
+        return self._built
 
     def run(self, wanted: RunCommand, files: FileLines, characters: int) -> str:
         """The result of a command in words; what it printed is cut at the beginning, because errors come last."""
@@ -97,11 +131,12 @@ class AgentSandbox:
             keep=(".nothing",),
         )  # fmt: skip
         try:
-            if self._built is None:
-                self._built = self.image()
+            image = self._environment()
             out.mkdir(parents=True)
-            result = self.sandbox.run(self._built, self.tree, spec, out=out, owner=self.owner)
+            result = self.sandbox.run(image, self.tree, spec, out=out, owner=self.owner)
         except ExpbenchError as error:
+            if error.kind is FailureKind.INTERRUPTED:
+                raise
             message = f"a command of the agent could not be run: {error.cause}"
             self.problems.append(
                 Problem(component=_COMPONENT, where=shlex.join(wanted.argv), message=message, severity=Severity.WARNING)
