@@ -59,7 +59,6 @@ class RepositoryIndex:
     owners: npt.NDArray[np.int64]
     """File of each chunk."""
     sections: Lexicon
-    mentions: Lexicon
     static: dict[str, Vector]
     edges: Edges
     own_names: frozenset[str]
@@ -120,7 +119,6 @@ def build_index(snapshot: Snapshot, *, cache: Path | None = None) -> RepositoryI
         chunks=Lexicon([bag for _, bag in chunks], vocabulary),
         owners=np.asarray([number for number, _ in chunks], dtype=np.int64),
         sections=Lexicon.of([f"{section.title} {section.text}" for section, _, _ in links.sections], vocabulary),
-        mentions=Lexicon.of([text for text, _ in links.mentions], vocabulary),
         static=static,
         edges=lay_edges(kept, links, static),
         own_names=_own_names(snapshot, kept),

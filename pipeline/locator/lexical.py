@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pipeline.locator.text import tokens
 
-__all__ = ["Bag", "Lexicon", "Vocabulary", "best_by_owner", "scaled"]
+__all__ = ["Bag", "Lexicon", "Vocabulary", "best_by_owner", "scaled", "scores_among"]
 
 Scores = npt.NDArray[np.float64]
 _K1: Final = 1.5
@@ -42,9 +42,10 @@ class Vocabulary:
         order = np.argsort(words)
         return Bag(words[order], np.fromiter(counts.values(), np.int32, len(counts))[order])
 
-    def known(self, words: Iterable[str]) -> set[int]:
-        """The numbers of those words that any document has."""
-        return {number for word in words if (number := self._numbers.get(word)) is not None}
+    def weighed(self, words: Iterable[str] | Mapping[str, float]) -> dict[int, float]:
+        """The numbers of those words that any document has, each with its weight (1 where none is given)."""
+        weights = words if isinstance(words, Mapping) else dict.fromkeys(words, 1.0)
+        return {self._numbers[word]: weight for word, weight in weights.items() if word in self._numbers}
 
     def number(self, word: str) -> int | None:
         """The number of a word; None: no document has it."""
@@ -84,14 +85,14 @@ class Lexicon:
         """An index over texts."""
         return cls([vocabulary.bag(Counter(tokens(text))) for text in texts], vocabulary, b)
 
-    def scores(self, query: Iterable[str]) -> Scores:
-        """Raw scores, one a document; each distinct token of the query counts once."""
+    def scores(self, query: Iterable[str] | Mapping[str, float]) -> Scores:
+        """Raw scores, one a document; each distinct token of the query counts once, or as a mapping weighs it."""
         found = np.zeros(self.size)
-        for number in sorted(self._vocabulary.known(query)):
+        for number, weight in sorted(self._vocabulary.weighed(query).items()):
             if number >= len(self._frequency) or not self._frequency[number]:
                 continue
             place = slice(self._starts[number], self._starts[number + 1])
-            found[self._owners[place]] += self._idf(int(self._frequency[number])) * self._gains[place]
+            found[self._owners[place]] += weight * _idf(self.size, int(self._frequency[number])) * self._gains[place]
         return found
 
     def __contains__(self, token: str) -> bool:
@@ -105,15 +106,37 @@ class Lexicon:
     @property
     def rarest(self) -> float:
         """Inverse document frequency of a token that one document has."""
-        return self._idf(1) if self.size else 0.0
+        return _idf(self.size, 1) if self.size else 0.0
 
     def idf(self, token: str) -> float:
         """Inverse document frequency of a token, 0 for one that no document has."""
         count = self.frequency(token)
-        return self._idf(count) if count else 0.0
+        return _idf(self.size, count) if count else 0.0
 
-    def _idf(self, count: int) -> float:
-        return float(np.log(1 + (self.size - count + 0.5) / (count + 0.5)))
+
+def _idf(size: int, count: int) -> float:
+    return float(np.log(1 + (size - count + 0.5) / (count + 0.5)))
+
+
+def scores_among(bags: Sequence[Bag], query: Mapping[int, float], b: float = 0.75) -> Scores:
+    """BM25 over a few documents, with word frequencies of these alone: only what tells them from each other counts.
+
+    Args:
+        bags: the documents.
+        query: numbers of words with their weights.
+        b: strength of length normalisation.
+    """
+    wanted = np.array(sorted(query), dtype=np.int32)
+    counts = np.zeros((len(bags), len(wanted)))
+    for row, bag in enumerate(bags):
+        place = np.minimum(np.searchsorted(bag.words, wanted), max(len(bag.words) - 1, 0))
+        if len(bag.words):
+            counts[row] = np.where(bag.words[place] == wanted, bag.counts[place], 0)
+    lengths = np.array([float(bag.counts.sum()) for bag in bags])
+    norm = _K1 * (1 - b + b * lengths / (float(lengths.mean()) if lengths.any() else 1.0))
+    idf = np.array([_idf(len(bags), int(having)) for having in (counts > 0).sum(axis=0)])
+    weights = idf * np.array([query[int(number)] for number in wanted])
+    return np.asarray((counts / (counts + norm[:, None])) @ weights)
 
 
 def scaled(scores: Scores, least: float = 0.0) -> Scores:

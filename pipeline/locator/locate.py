@@ -7,6 +7,7 @@ import posixpath
 
 from pipeline.locator.chain import ChainPlan, plan_chains
 from pipeline.locator.confidence import NOT_FOUND_BELOW, Support, confidence, measure
+from pipeline.locator.dense import Embed
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.query import QueryWords, TaskQuery
 from pipeline.locator.ranking import Ranking, rank
@@ -49,19 +50,22 @@ class Location(Record):
     problems: tuple[Problem, ...] = ()
 
 
-def locate(index: RepositoryIndex, query: TaskQuery, *, max_alternatives: int = 3) -> Location:
+def locate(
+    index: RepositoryIndex, query: TaskQuery, *, max_alternatives: int = 3, embed: Embed | None = None
+) -> Location:
     """Find the chain of scripts that answers a task (EXP-Bench 3.2, stage 2.2).
 
     Args:
         index: the repository, from `build_index`.
         query: the task.
         max_alternatives: how many next-best chains to give beside the best one.
+        embed: a configured embedding model; None: words, names and links decide alone.
 
     Returns:
         The location; exactly one of `chain` and `not_found` is set.
     """
     words = QueryWords.of(query)
-    ranking = rank(index, words)
+    ranking = rank(index, words, embed=embed, text=query.text)
     plans = plan_chains(ranking, max_alternatives + 1)
     chains: list[Chain] = []
     belongs, lead, support = 0.0, 0.0, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,8 +37,11 @@ _TESTS = re.compile(
 )
 _SETUP = re.compile(
     r"(?:^|/)(?:setup|conf|versioneer|_?version|noxfile|fabfile|manage|hubconf)\.py$|(?:^|/)docs?/(?:source|build)/|"
-    r"(?:^|/)(?:install|build|download|setup)[\w-]*\.sh$"
+    r"(?:^|/)(?:install|build|setup)[\w-]*\.sh$|(?:^|/)(?:download|fetch|get_data|wget)[\w-]*\.(?:py|sh)$",
+    re.I,
 )
+_TEACHING = frozenset({"tutorial", "tutorials", "demo", "demos", "introduction", "walkthrough", "quickstart"})
+_WORD = re.compile(r"[a-z]+")
 _HELPERS = {"util", "utils", "help", "helper", "helpers", "common", "misc", "logg", "typ", "constant"}
 
 
@@ -71,11 +75,11 @@ def static_signals(facts: Sequence[FileFacts], links: Links) -> dict[str, Vector
             for number, item in enumerate(facts)
         ]
     )
+    wrappers = _wrappers(facts, links)
     stems = [set(tokens(posixpath.splitext(posixpath.basename(item.path))[0])) for item in facts]
     parts = [item.path.lower().split("/")[:-1] for item in facts]
     return {
         "main": vector([item.main for item in facts]),
-        "cli": vector([item.cli and item.file.kind == "python" for item in facts]),
         "runnable": runnable,
         "documented": documented,
         "mentioned": named,
@@ -86,6 +90,10 @@ def static_signals(facts: Sequence[FileFacts], links: Links) -> dict[str, Vector
         "notebook": vector([kind == "notebook" for kind in kinds]),
         "config": vector([kind in {"config", "make"} or i.settings for kind, i in zip(kinds, facts, strict=True)]),
         "called": np.minimum(called, 1.0),
+        "general": np.minimum(
+            np.log2(np.maximum(vector([float(wrappers[item.path]) for item in facts]), 1.0)) / 3.0, 1.0
+        ),
+        "teaching": vector([bool(_TEACHING & set(_WORD.findall(item.path.lower()))) for item in facts]),
         "entry_directory": vector([bool(_ENTRY_DIRECTORIES & set(part)) for part in parts]),
         "top_level": vector([not part for part in parts]),
         "depth": np.minimum(vector([float(len(part)) for part in parts]), 6.0) / 6.0,
@@ -101,6 +109,15 @@ def static_signals(facts: Sequence[FileFacts], links: Links) -> dict[str, Vector
         "reads_results": vector([item.reads_results for item in facts]),
         "computes": vector([item.trains or item.evaluates for item in facts]),
     }
+
+
+def _wrappers(facts: Sequence[FileFacts], links: Links) -> Counter[str]:
+    """How many shell scripts and Makefiles run each file."""
+    count: Counter[str] = Counter()
+    for item in facts:
+        if item.file.kind in {"shell", "make"}:
+            count.update(links.runs.get(item.path, ()))
+    return count
 
 
 def _in_degree(edges: dict[str, set[str]], position: dict[str, int], size: int) -> Vector:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +16,10 @@ __all__ = ["QueryWords", "TaskQuery"]
 
 _CAPITALISED = re.compile(r"\b[A-Z][a-z]+(?:[\s\-]+[A-Z][a-z]+){2,}\b")
 _ACRONYM = re.compile(r"\(([A-Z][A-Za-z0-9+\-]{1,11})\)")
+_HOW_TO = re.compile(
+    r"^\W*(?:how (?:(?:can|could|do|would|should) (?:you|we|i|one|users?|someone)\b|to\b)|(?:show|demonstrate) how\b)",
+    re.I,
+)
 
 
 class TaskQuery(Record):
@@ -80,21 +86,29 @@ class QueryWords:
     labels: frozenset[str]
     code_names: frozenset[str]
     """Words that look like identifiers, and acronyms in brackets."""
+    stressed: dict[str, float]
+    """Every word of `all` with a weight that grows with the logarithm of how often the task says it: a task repeats
+    what it is about."""
+    how_to: bool
+    """It asks how something is done, not what comes out."""
 
     @classmethod
     def of(cls, query: TaskQuery) -> QueryWords:
         """Take `query` apart."""
         text = query.text
+        counted = Counter(tokens(text))
         names = words(text)
         # two words that a path writes as one: `spiral noise` and `spiral_noise`
         plain = re.findall(r"[A-Za-z0-9]+", text.lower())
         names |= {left + right for left, right in pairwise(plain)}
         names |= _initials(text)
         return cls(
-            all=tuple(dict.fromkeys(tokens(text))),
+            all=tuple(counted),
             question=tuple(dict.fromkeys(tokens(query.question))),
             lower=text.lower(),
             names=frozenset(names),
             labels=frozenset(labels("\n".join([text, *query.labels]))),
             code_names=frozenset(identifiers(text) | {compact(found) for found in _ACRONYM.findall(text)}),
+            stressed={word: 1.0 + math.log(count) for word, count in counted.items()},
+            how_to=bool(_HOW_TO.match(query.question)),
         )

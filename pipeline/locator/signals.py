@@ -1,4 +1,7 @@
-"""What a task says about each file: one vector a signal. What links add to a first score is in `spreading`."""
+"""What a task says about each file: one vector a signal; and, once files have a first score, what tells the best apart.
+
+What links add to a first score is in `spreading`.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.locator.index import RepositoryIndex
-from pipeline.locator.lexical import best_by_owner, scaled
+from pipeline.locator.lexical import best_by_owner, scaled, scores_among
 from pipeline.locator.query import QueryWords
+from pipeline.locator.spreading import link_signals
 from pipeline.locator.text import GENERIC, compact, labels, stem, tokens
 
-__all__ = ["query_signals"]
+__all__ = ["later_signals", "query_signals"]
 
 Vector = npt.NDArray[np.float64]
 _PLAIN = re.compile(r"[A-Za-z0-9]+")
 _ROUTE = re.compile(r"\w[\w\-]*(?:/[\w\-]+)+")
 _NAMED = 1.25
-"""Words of a path, as rare as can be, that make a full match: one common word in a name is little evidence."""
+"""Words of a path, as rare as can be, that make a full match: one common word in a name is little evidence. Where words
+that the task repeats count more than once, it takes twice as many."""
+_CANDIDATES = 20
+"""Files that a question's words are compared over: twice as many as a reader looks at."""
 _RARE = 8.0
 """Weight of two rare words of a name: a name with two that the task does not say is another variant's."""
 
@@ -35,23 +42,45 @@ def query_signals(index: RepositoryIndex, words: QueryWords, *, documents: bool 
         documents: whether README and documentation count (EXP-Bench's own harness removes the README).
     """
     own = index.own_names
-    said = [word for word in words.all if word not in own]
+    said = {word: weight for word, weight in words.stressed.items() if word not in own}
     asked = [word for word in words.question if word not in own]
     floor = _NAMED * index.paths.rarest
     chunk_scores = index.chunks.scores(words.all)
     return {
-        "content": scaled(index.content.scores(words.all)),
+        "content": scaled(index.content.scores(words.stressed)),
         "question": scaled(index.content.scores(words.question)),
-        "path": scaled(index.paths.scores(said), floor),
+        "path": scaled(index.paths.scores(said), 2 * floor),
         "path_question": scaled(index.paths.scores(asked), floor),
         "chunk": scaled(best_by_owner(chunk_scores, index.owners, index.size)),
         "section": _sections(index, words) if documents else np.zeros(index.size),
-        "mention": _mentions(index, words) if documents else np.zeros(index.size),
         "label": _labels(index, words, documents),
         "named": _named(index, words),
         "directory": _directories(index, words),
+        "explains": (1.0 - index.static["runnable"]) * float(words.how_to),
         **_names(index, words),
     }
+
+
+def later_signals(
+    index: RepositoryIndex, words: QueryWords, first: Vector, *, documents: bool = True
+) -> dict[str, Vector]:
+    """The vectors of all signals that need a first score: those along links, and what tells the best files apart.
+
+    Args:
+        index: the repository.
+        words: the task.
+        first: a first score of every file.
+        documents: whether README and documentation count.
+    """
+    return {**link_signals(index.edges, first, documents=documents), "telling": _telling(index, words, first)}
+
+
+def _telling(index: RepositoryIndex, words: QueryWords, first: Vector) -> Vector:
+    """How well the best files match the question by the words that not all of them have."""
+    best = np.argsort(-first, kind="stable")[:_CANDIDATES]
+    found = np.zeros(index.size)
+    found[best] = scaled(scores_among([index.bags[n] for n in best], index.vocabulary.weighed(words.question)))
+    return found
 
 
 def _sections(index: RepositoryIndex, words: QueryWords) -> Vector:
@@ -65,17 +94,6 @@ def _sections(index: RepositoryIndex, words: QueryWords) -> Vector:
             if number is not None:
                 value = score / (1 + math.log(max(len(members), 1))) * (1.0 if path in run else 0.7)
                 found[number] = max(found[number], value)
-    return scaled(found)
-
-
-def _mentions(index: RepositoryIndex, words: QueryWords) -> Vector:
-    """The best table row, list item or commented command of a document that names the file or its wrapper."""
-    found = np.zeros(index.size)
-    scores = scaled(index.mentions.scores(words.all))
-    for (_, named), score in zip(index.links.mentions, scores, strict=True):
-        members = [index.position[path] for path in named if path in index.position]
-        for number in members:
-            found[number] = max(found[number], score / (1 + math.log(len(members))))
     return scaled(found)
 
 

@@ -200,8 +200,11 @@ def _fill(
     current = [stated_words]
     certainty = 1.0 - 0.2 * min(sum(is_placeholder(word) for word in arguments), 3)
     compared = False
+    spread = Counter(choice for option in options for choice in set(option.choices))
     for option in options:
-        named = [choice for choice in option.choices if _names(choice, words)]
+        # a value of several options does not say which of them it is meant for
+        own = option.required or _names(option.name, words)
+        named = [choice for choice in option.choices if _names(choice, words) and (own or spread[choice] == 1)]
         if not named or option.name in _LAUNCH_OPTIONS or option.positional or option.switch:
             continue
         stated = values.get(option.name)

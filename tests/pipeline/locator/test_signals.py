@@ -1,7 +1,7 @@
 from pipeline.locator import TaskQuery, build_index, locate
 from pipeline.locator.query import QueryWords
 from pipeline.locator.ranking import rank
-from pipeline.locator.weights import LINK_SIGNALS, SIGNALS
+from pipeline.locator.weights import LATER_SIGNALS, SIGNALS
 from tests.pipeline.locator.repositories import make
 
 
@@ -100,7 +100,63 @@ def test_scripts_for_other_stages_join_the_chain_and_the_narrow_chain_is_the_nex
 
 
 def test_every_weight_has_the_sign_that_its_reason_allows():
-    assert set(LINK_SIGNALS) <= SIGNALS.keys()
+    assert set(LATER_SIGNALS) <= SIGNALS.keys()
     for name, signal in SIGNALS.items():
         for weight in (signal.prior, signal.first, signal.weight):
             assert weight * signal.sign >= 0, name
+
+
+def test_what_many_wrappers_run_is_general_and_what_one_runs_is_not(tmp_path):
+    wrappers = {
+        f"scripts/{name}.sh": f"python run.py --data {name}\n" for name in ("ecl", "solar", "weather", "traffic")
+    }
+    snapshot = make(tmp_path, {"run.py": SCRIPT, "once.py": SCRIPT, "scripts/once.sh": "python once.py\n", **wrappers})
+    index = build_index(snapshot)
+    general = index.static["general"]
+    assert general[index.position["run.py"]] > 0.5
+    assert general[index.position["once.py"]] == general[index.position["scripts/ecl.sh"]] == 0.0
+
+
+def test_demos_teach_and_words_that_only_contain_the_word_do_not(tmp_path):
+    paths = ("demo/tabular.py", "tutorials/1.py", "src/quickstart.py", "demography.py", "tools/run.py")
+    index = build_index(make(tmp_path, dict.fromkeys(paths, SCRIPT)))
+    teaching = {path for path in paths if index.static["teaching"][index.position[path]]}
+    assert teaching == {"demo/tabular.py", "tutorials/1.py", "src/quickstart.py"}
+
+
+def test_fetching_data_is_set_up_whatever_it_is_written_in(tmp_path):
+    index = build_index(make(tmp_path, {"data/download_d4rl.py": SCRIPT, "Get_Data.sh": "wget x\n", "run.py": SCRIPT}))
+    setup = {facts.path for facts, value in zip(index.facts, index.static["setup"], strict=True) if value}
+    assert setup == {"data/download_d4rl.py", "Get_Data.sh"}
+
+
+def test_words_that_all_candidates_share_do_not_tell_them_apart(tmp_path):
+    body = SCRIPT + "# the accuracy of the {} on spirals\n"
+    files = {f"{name}.py": body.format(word) for name, word in (("a", "perceptron"), ("b", "forest"), ("c", "kernel"))}
+    index, ranking = signals(make(tmp_path, files), "Is the accuracy of the forest on spirals the best?")
+    assert value(index, ranking, "telling", "b.py") == 1.0
+    assert value(index, ranking, "telling", "a.py") < 0.5
+
+
+def test_a_task_that_asks_how_something_is_done_is_also_answered_by_a_part(tmp_path):
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/graph.py": "def draw():\n    return 1\n",
+        "run.py": "import pkg.graph\n" + SCRIPT,
+    }
+    for question, expected in (
+        ("How can you draw a graph?", 1.0),
+        ("How to draw a graph?", 1.0),
+        ("How does drawing compare with printing?", 0.0),
+        ("Is drawing a graph slow?", 0.0),
+    ):
+        index, ranking = signals(make(tmp_path, files), question)
+        assert value(index, ranking, "explains", "pkg/graph.py") == expected
+        assert value(index, ranking, "explains", "run.py") == 0.0
+
+
+def test_a_word_that_the_task_repeats_counts_more(tmp_path):
+    files = {"solar.py": SCRIPT + "# solar\n", "traffic.py": SCRIPT + "# traffic\n"}
+    method = "Solar is measured, as solar was before. Autoformer used traffic."
+    index, ranking = signals(make(tmp_path, files), "Is it better?", method=method)
+    assert value(index, ranking, "content", "solar.py") > value(index, ranking, "content", "traffic.py") > 0

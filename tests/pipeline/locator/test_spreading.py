@@ -1,13 +1,14 @@
 """What links add to a score, against the same thing written as loops; and BM25 against its formula."""
 
 import math
+from collections import Counter
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.locator import build_index
-from pipeline.locator.lexical import Lexicon, Vocabulary
+from pipeline.locator.lexical import Lexicon, Vocabulary, scores_among
 from pipeline.locator.spreading import _groups, link_signals
 from pipeline.locator.stages import stage_of
 from tests.pipeline.locator.repositories import make
@@ -112,3 +113,12 @@ def test_an_index_from_the_cache_says_the_same_and_a_damaged_entry_is_read_anew(
         assert [facts.path for facts in again.facts] == [facts.path for facts in fresh.facts]
         assert again.speaks(0) == fresh.speaks(0)
         assert (again.content.scores(["loss"]) == fresh.content.scores(["loss"])).all()
+
+
+@given(st.lists(WORDS, min_size=1, max_size=6), WORDS)
+@settings(deadline=None, max_examples=60)
+def test_bm25_among_all_documents_is_that_of_the_lexicon(documents, query):
+    vocabulary = Vocabulary()
+    bags = [vocabulary.bag(Counter(words)) for words in documents]
+    expected = Lexicon(bags, vocabulary).scores(query)
+    assert np.allclose(scores_among(bags, vocabulary.weighed(query)), expected, rtol=1e-5, atol=1e-6)
