@@ -8,6 +8,7 @@ A cases file has one JSON object a line: `paper_id`, `task_index`, `question`, `
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ import numpy as np
 from pipeline.locator import RepositoryIndex, TaskQuery, build_index
 from pipeline.locator.directory import directory_snapshot
 
+_ROOT_README = re.compile(r"readme(?:\.\w+)?", re.I)
 METRICS = ("hit@1", "recall@5", "recall@10", "mrr", "full_set@10")
 
 
@@ -61,13 +63,14 @@ class Benchmark:
         }
 
 
-def load(cases: Path, repositories: Path, published: Path | None = None) -> Benchmark:
+def load(cases: Path, repositories: Path, published: Path | None = None, *, readme: bool = True) -> Benchmark:
     """Read the cases and index every repository that they need.
 
     Args:
         cases: tasks with known scripts.
         repositories: directory with the repositories.
         published: directory with published task files, `<paper_id>_complete_final.json`, for the tasks without scripts.
+        readme: whether the README at the root is there; EXP-Bench's own harness removes it.
     """
     rows = [json.loads(line) for line in cases.read_text(encoding="utf-8").splitlines() if line.strip()]
     loaded = [_case(row) for row in rows]
@@ -77,6 +80,9 @@ def load(cases: Path, repositories: Path, published: Path | None = None) -> Benc
         if not root.is_dir():
             raise SystemExit(f"{root}: no such directory. The cases of paper {paper} need its repository there.")
         snapshot = directory_snapshot(root)
+        if not readme:
+            kept = tuple(file for file in snapshot.files if not _ROOT_README.fullmatch(file.path))
+            snapshot = snapshot.model_copy(update={"files": kept})
         start = time.process_time()
         indexes[paper] = build_index(snapshot)
         seconds[paper] = time.process_time() - start
@@ -120,9 +126,8 @@ def score(ranked: Sequence[str], truth: frozenset[str]) -> dict[str, float]:
     }
 
 
-def table(rows: Sequence[tuple[str, Mapping[str, float]]]) -> str:
-    """Rows of metrics as a Markdown table."""
-    names = list(rows[0][1])
-    lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+def table(rows: Sequence[tuple[str, Mapping[str, float]]], names: Sequence[str], *, head: bool = True) -> str:
+    """Rows of the metrics `names` as a Markdown table, with its head or as more rows of one."""
+    lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"] if head else []
     lines += [f"| {title} | " + " | ".join(f"{values[name]:.3f}" for name in names) + " |" for title, values in rows]
     return "\n".join(lines)

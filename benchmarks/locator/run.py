@@ -4,7 +4,8 @@
         [--diagram FILE.svg]
 
 Figures called "out of fold" use weights that were learnt without the paper at hand; "shipped" uses the weights of
-`pipeline/locator/weights.py`, which have seen the cases when these are the ones that they were learnt from.
+`pipeline/locator/weights.py`, which have seen the cases when these are the ones that they were learnt from. An ablation
+learns anew without one column; nothing is indexed again for it. Lines of requirements are measured by `spans`.
 """
 
 from __future__ import annotations
@@ -12,23 +13,22 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from math import comb
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.locator.cases import Benchmark, Case, load, score, table
+from benchmarks.locator.cases import METRICS, Benchmark, Case, load, score, table
 from benchmarks.locator.learn import Supported, fit_decision, matrix, supports
-from benchmarks.locator.model import Features, leave_papers_out, ranked
-from flows.locate_run import cited, located
+from benchmarks.locator.model import Features, Matrix, leave_papers_out, ranked
 from pipeline.files import write_text
 from pipeline.locator.chain import plan_chains
 from pipeline.locator.confidence import BELONGING_SHARES, NOT_FOUND_BELOW, SHARES
 from pipeline.locator.query import QueryWords
 from pipeline.locator.ranking import rank
 from pipeline.locator.weights import FIXED, SIGNALS, Signal
-from pipeline.tracing.coverage import lines_of
 
 
 def random_expectation(size: int, truth: int) -> dict[str, float]:
@@ -68,28 +68,6 @@ def chain_figures(benchmark: Benchmark, tables: dict[str, dict[str, Signal]]) ->
             }
         )
     return benchmark.macro(rows)
-
-
-def line_figures(benchmark: Benchmark) -> dict[str, dict[str, float]]:
-    """Lines of the published requirements that predictions cite, macro over papers.
-
-    "own files": of the published lines those in the files that the task names as its sources, as the target is stated
-    (a perfect choice of files then reaches them all); "all files": every published line.
-    """
-    rows: dict[str, list[dict[str, float]]] = {"own files": [], "all files": []}
-    kept: dict[str, list[Case]] = {"own files": [], "all files": []}
-    for case in benchmark.cases:
-        every = {(path, line) for path, start, end in case.requirements for line in range(start, end + 1)}
-        own = {item for item in every if item[0] in case.sources}
-        found, _ = cited(located(benchmark.indexes[case.paper], case.query))
-        lines = lines_of(item.requirement for item in found)
-        for name, truth in (("own files", own), ("all files", every)):
-            if truth:
-                common = len(lines & truth)
-                precision = common / len(lines) if lines else 0.0
-                rows[name].append({"recall": common / len(truth), "precision": precision})
-                kept[name].append(case)
-    return {name: Benchmark(kept[name], benchmark.indexes).macro(rows[name]) for name in rows}
 
 
 def decisions(rows: Sequence[Supported]) -> list[tuple[Supported, float, float]]:
@@ -157,8 +135,19 @@ def diagram(bins: Sequence[tuple[float, float, int]]) -> str:
     )
 
 
+def interval(benchmark: Benchmark, rows: Sequence[dict[str, float]], draws: int = 2000) -> str:
+    """5 % and 95 % of each metric's mean over papers drawn with replacement."""
+    grouped: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for case, row in zip(benchmark.cases, rows, strict=True):
+        grouped[case.paper].append(row)
+    means = np.array([[statistics.fmean(row[name] for row in grouped[p]) for name in rows[0]] for p in sorted(grouped)])
+    drawn = np.random.default_rng(0).integers(0, len(means), (draws, len(means)))
+    low, high = np.quantile(means[drawn].mean(axis=1), [0.05, 0.95], axis=0)
+    return ", ".join(f"{name} {a:.3f} to {b:.3f}" for name, a, b in zip(rows[0], low, high, strict=True))
+
+
 def main() -> None:
-    """Print all figures."""
+    """Print all figures, each as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=Path, required=True)
     parser.add_argument("--repositories", type=Path, required=True)
@@ -166,44 +155,59 @@ def main() -> None:
     parser.add_argument("--published", type=Path, help="published task files, for the tasks without an answer")
     parser.add_argument("--diagram", type=Path, help="where the reliability diagram goes (SVG)")
     arguments = parser.parse_args()
+    started = time.process_time()
     benchmark = load(arguments.cases, arguments.repositories, arguments.published)
-    cases = benchmark.cases
+    print(f"{len(benchmark.cases)} tasks of {len(benchmark.papers)} papers; paper-macro\n", flush=True)
     features = Features.of(benchmark)
-
-    def macro(scores: list) -> dict[str, float]:  # type: ignore[type-arg]
-        return benchmark.macro([score(ranked(features, i, scores[i]), case.sources) for i, case in enumerate(cases)])
-
-    sizes = [benchmark.indexes[case.paper].size for case in cases]
-    random = [random_expectation(size, len(case.sources)) for size, case in zip(sizes, cases, strict=True)]
-    rows = [("random", benchmark.macro(random))]
-    rows.append(("BM25", benchmark.macro([score(lexical(benchmark, case), case.sources) for case in cases])))
-    tables, scores = leave_papers_out(features)
-    rows.append(("**all signals, out of fold**", macro(scores)))
-    start = time.perf_counter()
-    shipped = [rank(benchmark.indexes[case.paper], QueryWords.of(case.query)) for case in cases]
-    seconds = (time.perf_counter() - start) / len(cases)
-    paths = [[ranking.index.facts[place].path for place in ranking.order] for ranking in shipped]
-    rows.append(
-        ("all signals, shipped", benchmark.macro([score(p, c.sources) for p, c in zip(paths, cases, strict=True)]))
-    )
-    bare = Features.of(benchmark, documents=False)
-    rows.append(("without README and documentation, out of fold", macro(leave_papers_out(bare)[1])))
-    if not arguments.no_ablations:
-        rows += [(f"- {name}", macro(leave_papers_out(features, {name})[1])) for name in SIGNALS]
-    print(f"{len(cases)} tasks of {len(benchmark.papers)} papers; paper-macro\n")
-    print(table(rows))
+    tables = _rankings(benchmark, features)
+    bare = Features.of(load(arguments.cases, arguments.repositories, readme=False))
+    _row("without the root README, out of fold", benchmark.macro(_scored(bare, leave_papers_out(bare)[1])))
+    quiet = Features.of(benchmark, documents=False)
+    _row("without README and documentation, out of fold", benchmark.macro(_scored(quiet, leave_papers_out(quiet)[1])))
     print("\nchain, out of fold:", {name: round(value, 3) for name, value in chain_figures(benchmark, tables).items()})
-    for title, figures in line_figures(benchmark).items():
-        print(f"requirement lines, shipped, {title}:", {name: round(value, 3) for name, value in figures.items()})
     decided = decisions(supports(benchmark, tables))
-    print(decision_figures(decided))
+    print(decision_figures(decided), flush=True)
     if arguments.diagram:
         write_text(arguments.diagram, diagram(reliability(decided)))
+    if not arguments.no_ablations:
+        print(f"\nOne signal off at a time, out of fold\n{table([], METRICS)}", flush=True)
+        for name in SIGNALS:
+            _row(f"- {name}", benchmark.macro(_scored(features, leave_papers_out(features, {name}, tables)[1])))
+    print(f"\n{time.process_time() - started:.0f} s of processor time")
+
+
+def _rankings(benchmark: Benchmark, features: Features) -> dict[str, dict[str, Signal]]:
+    """Print the rows of whole rankings; returns the weights learnt without each paper."""
+    cases = benchmark.cases
+    print(table([], METRICS), flush=True)
+    sizes = [benchmark.indexes[case.paper].size for case in cases]
+    _row("random", benchmark.macro([random_expectation(n, len(c.sources)) for n, c in zip(sizes, cases, strict=True)]))
+    _row("BM25", benchmark.macro([score(lexical(benchmark, case), case.sources) for case in cases]))
+    tables, scores = leave_papers_out(features)
+    found = _scored(features, scores)
+    _row("**all signals, out of fold**", benchmark.macro(found))
+    start = time.process_time()
+    rankings = [rank(benchmark.indexes[case.paper], QueryWords.of(case.query)) for case in cases]
+    seconds = (time.process_time() - start) / len(cases)
+    paths = [[ranking.index.facts[place].path for place in ranking.order] for ranking in rankings]
+    _row("all signals, shipped", benchmark.macro([score(p, c.sources) for p, c in zip(paths, cases, strict=True)]))
     largest = max(benchmark.papers, key=lambda paper: benchmark.indexes[paper].size)
     print(
-        f"speed: {seconds:.3f} s a task; index of the largest repository ({benchmark.indexes[largest].size} files) "
-        f"{benchmark.seconds[largest]:.1f} s"
+        f"\nout of fold, 5 % and 95 % of a bootstrap over papers: {interval(benchmark, found)}\n"
+        f"processor time: {seconds:.3f} s to rank a task; index of the largest repository "
+        f"({benchmark.indexes[largest].size} files) {benchmark.seconds[largest]:.1f} s\n{table([], METRICS)}",
+        flush=True,
     )
+    return tables
+
+
+def _scored(features: Features, scores: Sequence[Matrix]) -> list[dict[str, float]]:
+    cases = features.benchmark.cases
+    return [score(ranked(features, number, scores[number]), case.sources) for number, case in enumerate(cases)]
+
+
+def _row(title: str, values: Mapping[str, float]) -> None:
+    print(table([(title, values)], METRICS, head=False), flush=True)
 
 
 if __name__ == "__main__":
