@@ -120,6 +120,8 @@ class PageText:
     drawings: list[Box] = field(default_factory=list)
     hidden: list[HiddenText] = field(default_factory=list)
     columns: int = 1
+    scanned: bool = False
+    """Read by OCR: what is drawn is known by its ink, and words in pictures are lines like others."""
 
     def words(self) -> list[Word]:
         """All words in reading order."""

@@ -16,6 +16,10 @@ from pipeline.paper import Box, Figure, FloatKind
 
 __all__ = ["figure_region", "read_figures"]
 
+_MARGIN: Final = 0.095
+"""Share of the page's height above which running heads stand."""
+_PLOT: Final = 24.0
+"""Points; the shorter side of the smallest plot."""
 _PANEL: Final = re.compile(r"(?:\([a-h]\)\s*)+")
 _REACH: Final = 40.0
 """Points of white between a caption and its graphic, or between two parts of one figure."""
@@ -63,8 +67,10 @@ def figure_region(
         above: look above the caption (below otherwise).
     """
     walls = [line.box for line in page.lines if _is_prose(line, body, span[1] - span[0])] + list(barriers)
-    graphics = [box for box in graphics if not any(_within(box, wall) for wall in barriers)]
     edge = caption.box.y0 if above else caption.box.y1
+    graphics = [
+        _cropped(box, edge, page, above=above) for box in graphics if not any(_within(box, wall) for wall in barriers)
+    ]
     limit = _wall(walls, span, edge, graphics, above=above)
     inside = [
         box for box in graphics
@@ -77,19 +83,47 @@ def figure_region(
         and (limit <= line.box.y0 and line.box.y1 <= edge + 2 if above else edge - 2 <= line.box.y0 <= limit)
     ]  # fmt: skip
     region: Box | None = None
-    drawn = set(map(id, inside))
+    drawn, last = set(map(id, inside)), edge
     for box in sorted([*inside, *labels], key=lambda box: -box.y1 if above else box.y0):
         near = edge - box.y1 if above else box.y0 - edge
         if near > _REACH:
             break
-        if id(box) in drawn:
-            region = box if region is None else region.union(box)
-            edge = region.y0 if above else region.y1
-        elif region is None:  # names of axes stand between caption and drawing
+        if id(box) not in drawn:  # names of axes stand between caption and drawing, or between a plot and its legend
             edge = min(edge, box.y0) if above else max(edge, box.y1)
+            continue
+        away = last - box.y1 if above else box.y0 - last
+        if region is not None and away > _REACH and not (page.scanned or _is_part(box, region)):
+            continue  # the rule of a running head, bars of formulas: text between it and the figure is no label
+        region = box if region is None else region.union(box)
+        edge = last = region.y0 if above else region.y1
     if region is None or max(region.x1 - region.x0, region.y1 - region.y0) < 24:
         return None
     return region
+
+
+def _is_part(box: Box, region: Box) -> bool:
+    """Is a drawing beyond a row of labels more of the figure: within its width, or a plot above a narrower legend?"""
+    if region.x0 - 14 <= box.x0 and box.x1 <= region.x1 + 14:
+        return True
+    holds = box.x0 <= region.x0 and region.x1 <= box.x1
+    return holds and min(box.x1 - box.x0, box.y1 - box.y0) > _PLOT and region.y1 - region.y0 < box.y1 - box.y0
+
+
+def _cropped(box: Box, edge: float, page: PageText, *, above: bool) -> Box:
+    """A picture that reaches beyond the caption was cropped when it was set; the file says its whole size.
+
+    Not one that reaches into the margin of the page as well: that is a background or has white edges of its own.
+    """
+    beyond = box.y1 - edge if above else edge - box.y0
+    margin = _MARGIN * page.height
+    if not 6 < beyond < 0.4 * (box.y1 - box.y0) or box.y0 < margin or box.y1 > page.height - margin:
+        return box
+    return Box(box.x0, box.y0, box.x1, edge) if above else Box(box.x0, edge, box.x1, box.y1)
+
+
+def _on_page(box: Box, page: PageText) -> Box:
+    """Drawings may run beyond the sheet; a reader sees what is on it."""
+    return Box(max(box.x0, 0.0), max(box.y0, 0.0), min(box.x1, page.width), min(box.y1, page.height))
 
 
 def _wall(
@@ -154,6 +188,23 @@ def read_figures(
     return found
 
 
+def _title_above(page: PageText, region: Box, body: float) -> TextLine | None:
+    """The title inside a scanned picture: a line by itself right above what is drawn, with white above it too."""
+    near = [
+        line for line in page.lines
+        if region.y0 - 2 * body < line.baseline < region.y0 + body and line.box.y0 < region.y0
+        and region.x0 - body <= line.x0 and line.x1 <= region.x1 + body
+    ]  # fmt: skip
+    if len(near) != 1:
+        return None
+    title = near[0]
+    alone = not any(
+        0 < title.baseline - line.baseline < 1.6 * max(body, title.size) and line.x0 < title.x1 and line.x1 > title.x0
+        for line in page.lines
+    )
+    return title if alone else None
+
+
 def _figure(
     page: PageText, caption: FoundCaption, region: Box | None, span: tuple[float, float], vocabulary: Vocabulary,
     body: float, barriers: Sequence[Box],
@@ -182,6 +233,18 @@ def _figure(
             texts.append(squeeze(line.text))
         for line in inside:
             region = region.union(line.box)
+        if page.scanned:
+            title = _title_above(page, region, body)
+            if title is not None and id(title) not in set(map(id, inside)):
+                inside.append(title)
+                texts.insert(0, squeeze(title.text))
+                region = region.union(title.box)
+            found = {id(line) for line in inside} | own
+            for line in page.lines:  # legends under the drawing, labels beside its bars
+                x, y = (line.box.x0 + line.box.x1) / 2, (line.box.y0 + line.box.y1) / 2
+                if id(line) not in found and region.x0 <= x <= region.x1 and region.y0 <= y <= region.y1:
+                    inside.append(line)
+                    texts.append(squeeze(line.text))
         for line in page.lines:  # names of panels stand beyond the labels of their axes
             x, y = (line.box.x0 + line.box.x1) / 2, (line.box.y0 + line.box.y1) / 2
             within = region.x0 <= x <= region.x1 and region.y0 - 2 * margin <= y <= region.y1 + 2 * margin
@@ -192,7 +255,7 @@ def _figure(
         label=caption.label,
         caption=caption.text(vocabulary),
         page=page.number,
-        box=region or caption.box,
+        box=_on_page(region or caption.box, page),
         texts=tuple(text for text in texts if text),
     )
     return figure, inside

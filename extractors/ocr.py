@@ -11,7 +11,6 @@ import io
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import unicodedata
 from collections.abc import Iterator
@@ -24,11 +23,12 @@ import numpy.typing as npt
 import pymupdf
 from PIL import Image
 
-from extractors._layer import PageText, TextLine, Word, rotate_box
 from extractors._ocr_cells import read_cells
+from extractors._ocr_ink import PageInk, image_rules
+from extractors._ocr_lines import text_lines
 from extractors._ocr_regions import PrintedLine, Region, find_regions
-from extractors._rules import Rule, merge_rules
-from extractors._text import normalise
+from extractors._page_text import PageText, rotate_box
+from extractors._rules import Rule
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.paper import Box, OcrRun
 
@@ -46,8 +46,6 @@ _TSV_WORD: Final = "5"
 _ONE_BLOCK: Final = 6
 _MOST_PIXELS: Final = 60_000_000
 """A sheet of A2 at 200 dpi has 15 million; Tesseract needs some ten bytes for each."""
-_DRAWING: Final = 30.0
-"""Points: initials of chapters stay below, axes of the smallest plots measured 45 and more."""
 _OF_NUMBERS: Final = "0123456789.,+-()%/<>"
 """What the second reading of a number may consist of."""
 _ENLARGE: Final = 2
@@ -248,9 +246,11 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
     grey = np.asarray(image)
     rules = image_rules(grey, scale)
     paper.upright(image, turn)
-    words = _with_tables(words, paper, rules, number, scale)
-    page = PageText(number, image.width * scale, image.height * scale, _lines(words, number, scale), turn)
-    page.drawings = image_drawings(grey, scale)
+    ink = PageInk(grey)
+    words = _with_tables(words, paper, ink, rules, number, scale)
+    lines = text_lines(words, number, scale, ink)
+    page = PageText(number, image.width * scale, image.height * scale, lines, turn, scanned=True)
+    page.drawings = ink.drawings(scale, [word.box for line in lines for word in line.words])
     run = OcrRun(
         engine="tesseract", version=version, dpi=OCR_DPI, rotation=turn, mean_confidence=round(sure, 1), reason=reason
     )
@@ -258,10 +258,10 @@ def ocr_page(sheet: pymupdf.Page, number: int, reason: str, version: str) -> Ocr
 
 
 def _with_tables(
-    words: list[dict[str, str]], paper: _Sheet, rules: list[Rule], number: int, scale: float
+    words: list[dict[str, str]], paper: _Sheet, ink: PageInk, rules: list[Rule], number: int, scale: float
 ) -> list[dict[str, str]]:
     """The words of a page, those of its tables read again cell by cell (see `extractors._ocr_cells`)."""
-    lines = [PrintedLine(line.x0, line.x1, line.baseline, line.text) for line in _lines(words, number, scale)]
+    lines = [PrintedLine(line.x0, line.x1, line.baseline, line.text) for line in text_lines(words, number, scale, ink)]
 
     def recognise(sheet: Image.Image, *, digits: bool) -> list[dict[str, str]]:
         return _read(sheet, number, layout=_ONE_BLOCK, allowed=_OF_NUMBERS if digits else "")[0]
@@ -309,67 +309,3 @@ def _read(image: Image.Image, number: int, layout: int = 3, allowed: str = "") -
     letters = sum(len(row["text"]) for row in words)
     sure = sum(float(row["conf"]) * len(row["text"]) for row in words) / letters if letters else 0.0
     return words, sure
-
-
-def _lines(rows: list[dict[str, str]], number: int, scale: float) -> list[TextLine]:
-    """Tesseract's words as text lines; size and baseline are estimated from the letters' heights.
-
-    Letters without descenders stand on the baseline; ascenders and capitals are about 0.7 of the font size high.
-    """
-    groups: dict[tuple[int, int, int], list[dict[str, str]]] = {}
-    for row in rows:
-        groups.setdefault((int(row["block_num"]), int(row["par_num"]), int(row["line_num"])), []).append(row)
-    lines = []
-    for key, members in groups.items():
-        heights, bottoms = [], []
-        for row in members:
-            top, height = int(row["top"]) * scale, int(row["height"]) * scale
-            if not re.search(r"[gjpqy,;()\[\]/|Q]", row["text"]):
-                bottoms.append(top + height)
-                if re.search(r"[A-Zbdfhklt0-9]", row["text"]):
-                    heights.append(height / 0.7)
-        all_bottoms = [(int(row["top"]) + int(row["height"])) * scale for row in members]
-        all_heights = [int(row["height"]) * scale / 0.92 for row in members]
-        size = round(2 * statistics.median(heights or all_heights)) / 2
-        size = min(max(size, 4.0), 40.0)
-        baseline = statistics.median(bottoms) if bottoms else statistics.median(all_bottoms) - 0.2 * size
-        words = []
-        for row in members:
-            x0, top = int(row["left"]) * scale, int(row["top"]) * scale
-            x1, bottom = x0 + int(row["width"]) * scale, top + int(row["height"]) * scale
-            base = bottom if abs(bottom - baseline) < 0.12 * size else baseline
-            words.append(Word(x0, top, x1, bottom, base, size, normalise(row["text"])))
-        words = [word for word in words if word.text.strip()]
-        if words:
-            lines.append(TextLine(number, key[0] * 1000 + key[1], words))
-    return lines
-
-
-def image_drawings(grey: npt.NDArray[np.uint8], scale: float) -> list[Box]:
-    """Boxes of connected ink larger than any letter: axes, frames, curves; so figures are known on scans too."""
-    from scipy import ndimage  # 0.4 s to load, and most papers need no OCR
-
-    labels, _ = ndimage.label(grey < 128, structure=np.ones((3, 3), dtype=np.int8))
-    found = [
-        Box(x.start * scale, y.start * scale, x.stop * scale, y.stop * scale)
-        for y, x in (part for part in ndimage.find_objects(labels) if part is not None)
-    ]
-    return [box for box in found if min(box.x1 - box.x0, box.y1 - box.y0) > _DRAWING]
-
-
-def image_rules(grey: npt.NDArray[np.uint8], scale: float) -> list[Rule]:
-    """Horizontal lines of a rendered page: dark runs of at least 24 points, at most 2.5 points thick."""
-    dark = grey < 128
-    shortest, thickest = int(24 / scale), 2.5 / scale
-    rules: list[Rule] = []
-    for y in map(int, np.flatnonzero(dark.sum(axis=1) >= shortest)):
-        edges = np.diff(np.concatenate(([0], dark[y].view(np.int8), [0])))
-        for start, end in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
-            if end - start < shortest:
-                continue
-            reach = int(thickest) + 1
-            above = float(dark[y - reach, start:end].mean()) if y >= reach else 0.0
-            below = float(dark[y + reach, start:end].mean()) if y + reach < len(dark) else 0.0
-            if above < 0.5 and below < 0.5:
-                rules.append(Rule(float(start) * scale, float(end) * scale, float(y) * scale))
-    return merge_rules(rules, distance=1.6, gap=3.0)

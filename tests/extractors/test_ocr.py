@@ -10,8 +10,9 @@ import pymupdf
 import pytest
 
 from extractors import ocr
+from extractors._ocr_ink import image_rules
 from extractors.document import read_document
-from extractors.ocr import image_rules, text_quality
+from extractors.ocr import text_quality
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Severity
 from tests.extractors.paper_builder import LOREM, PaperBuilder, image_of, scan
