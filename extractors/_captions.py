@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from extractors._layer import PageText, TextLine
@@ -106,6 +107,26 @@ def _is_tabular(line: TextLine) -> bool:
     return gaps >= 2
 
 
+def _heads_columns(line: TextLine, page: PageText, own: Box, rules: Sequence[Rule]) -> bool:
+    """Does the line stand in one row with others, wide gaps between them: the head of a table?
+
+    Where the table was pulled up to its caption, no rule parts them; the text layer gives a row's cells as lines. Two
+    gaps tell, or one above a rule.
+    """
+    middle, size = page.width / 2, line.size
+    least = middle if page.columns == 2 and own.x0 > middle - 6 else 0.0
+    most = middle if page.columns == 2 and own.x1 < middle + 6 else page.width
+    row = sorted(
+        (other for other in page.lines if abs(other.baseline - line.baseline) < 0.3 * size
+         and other.x0 >= least - 6 and other.x1 <= most + 6), key=lambda other: other.x0
+    )  # fmt: skip
+    gaps = sum(after.x0 - before.x1 > 1.5 * size for before, after in pairwise(row))
+    ruled = any(
+        0 < rule.y - line.baseline < 0.8 * size and rule.x0 < line.x0 and rule.x1 > row[-1].x1 for rule in rules
+    )
+    return gaps >= (1 if ruled else 2)
+
+
 def _extend(caption: FoundCaption, page: PageText, rules: Sequence[Rule]) -> None:
     """Add the following lines of the caption: set under it, at its leading and size."""
     below = sorted(
@@ -132,6 +153,7 @@ def _extend(caption: FoundCaption, page: PageText, rules: Sequence[Rule]) -> Non
             or (starts_other is not None and starts_other[2])
             or _rule_between(rules, last, line)
             or _is_tabular(line)
+            or _heads_columns(line, page, Box(left, last.box.y0, right, last.box.y1), rules)
         ):
             if abs(distance) < 0.4 * last.size:
                 continue

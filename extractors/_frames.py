@@ -123,10 +123,11 @@ def inner_rules(page: TablePage, box: Box) -> list[Rule]:
     ]  # fmt: skip
 
 
-def grown(frame: Frame, rows: Sequence[Row], page: TablePage) -> Frame:
+def grown(frame: Frame, rows: Sequence[Row], page: TablePage, caption: FoundCaption) -> Frame:
     """A frame with the header above its first rule and the rows under its last one, where those rules are missing.
 
-    Physics journals set neither a top nor a bottom rule: then the first band holds values instead of headers.
+    Physics journals set neither a top nor a bottom rule: then the first band holds values instead of headers. Word's
+    tables have one rule under the header and one at the end: then the header stands between caption and frame.
     """
     box = frame.box
     taken = {id(word) for caption in page.captions for line in caption.lines for word in line.words}
@@ -134,7 +135,8 @@ def grown(frame: Frame, rows: Sequence[Row], page: TablePage) -> Frame:
     first = [chunks for baseline, chunks in inside if box.y0 < baseline < frame.rules[1].y]
     numeric = [sum(chunk.numeric for chunk in chunks) >= 0.5 * len(chunks) for chunks in first]
     rules = list(frame.rules)
-    if len(first) >= 2 and sum(numeric) > 0.5 * len(numeric):
+    between = len(frame.rules) == 2 and 0 < box.y0 - caption.box.y1 < REACH
+    if (len(first) >= 2 and sum(numeric) > 0.5 * len(numeric)) or between:
         edge = box.y0
         for baseline, chunks in reversed(inside):
             if baseline < edge and edge - baseline < 1.9 * chunks[0].size and len(chunks) >= 2:

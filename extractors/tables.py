@@ -26,10 +26,11 @@ from extractors._frames import (
     split_underlines,
 )  # fmt: skip
 from extractors._grid import Grid, GridCell, build_grid
-from extractors._layer import PageText
+from extractors._layer import PageText, Word
 from extractors._quantity import looks_numeric, parse_quantity
 from extractors._rows import Chunk, Row, split_chunks
 from extractors._rules import Rule
+from extractors._sideways import add_sideways
 from extractors._text import Vocabulary, squeeze
 from pipeline.paper import Box, Cell, FloatKind, Table
 
@@ -102,7 +103,7 @@ def _first_frame(page: TablePage, table: Table, tables: Sequence[Table], vocabul
         return None
     words = page.text.words()
     underlines, inner = split_underlines(inner_rules(page, frame.box), words)
-    grid = build_grid(words, frame.rules, inner)
+    grid = _grid_of(page, words, frame.rules, inner)
     if grid is None:
         return None
     caption = FoundCaption(table.label, FloatKind.TABLE, page.text.number, [page.text.lines[0]], frame.box, True)
@@ -122,17 +123,18 @@ def _read_page(
                 owned[index] = [frame]
                 free.remove(frame)
     tables: list[Table] = []
-    words = page.text.words()
+    known = {id(word) for caption in captions for line in caption.lines for word in line.words}
+    words = [word for word in page.text.words() if id(word) not in known]  # a rule may cut off a caption's last line
     for index, caption in enumerate(captions):
         mine = owned.get(index, [])
         parts: list[Table] = []
         for frame in mine + [other for other in free if mine and is_beside(caption, mine[0], other)]:
             if frame in free:
                 free.remove(frame)
-            frame = grown(frame, rows, page)  # noqa: PLW2901
+            frame = grown(frame, rows, page, caption)  # noqa: PLW2901
             box = frame.box
             underlines, inner = split_underlines(inner_rules(page, box), words)
-            grid = build_grid(words, frame.rules, inner)
+            grid = _grid_of(page, words, frame.rules, inner)
             if grid is not None:
                 confidence = 0.95 if len(frame.rules) > 2 else 0.85
                 parts.append(_record(page, caption, box, grid, underlines, vocabulary, confidence))
@@ -142,6 +144,14 @@ def _read_page(
             if table is not None:
                 tables.append(table)
     return tables
+
+
+def _grid_of(page: TablePage, words: Sequence[Word], full: Sequence[Rule], partial: Sequence[Rule]) -> Grid | None:
+    """The grid between rules (see `build_grid`), labels that stand sideways in it included."""
+    grid = build_grid(words, full, partial)
+    if grid is not None and page.text.vertical:
+        add_sideways(grid, page.text.vertical, Box(full[0].x0, full[0].y, full[0].x1, full[-1].y))
+    return grid
 
 
 def _stacked(parts: list[Table]) -> list[Table]:
@@ -187,7 +197,7 @@ def _without_frame(
         edges = [Rule(left, right, top), *(Rule(left, right, rule.y) for rule in full), Rule(left, right, bottom)]
         words = page.text.words()
         underlines, partial = split_underlines([rule for rule in inner if rule not in full], words)
-        grid = build_grid(words, edges, partial)
+        grid = _grid_of(page, words, edges, partial)
         if grid is None or grid.columns < 2 or grid.rows < 2:
             continue
         confidence = 0.7 if full else 0.5
