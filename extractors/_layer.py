@@ -196,7 +196,7 @@ def _is_section_number(line: TextLine, edges: Counter[int]) -> bool:
     """`2.1`, `A.`, `Appendix B`; not one of many numbers at one right edge, which count the lines of a review copy."""
     if line.text.isdigit() and sum(edges[round(line.x1 / 3) + shift] for shift in (-1, 0, 1)) >= 8:
         return False
-    return bool(re.fullmatch(r"(Appendix )?([A-Z]|\d{1,2})(\.\d{1,2})*[.:]?", line.text))
+    return bool(re.fullmatch(r"(Appendix )?([A-Z]|[IVX]{2,4}|\d{1,2})(\.\d{1,2})*[.:]?", line.text))
 
 
 def _merge_fragments(page: PageText) -> None:

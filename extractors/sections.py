@@ -10,149 +10,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from extractors._heading_candidates import KNOWN, Heading, collect
 from extractors._layer import TextLine
-from extractors._numbering import follows, number_value, parse_number, roman_value
-from extractors._text import squeeze
-from pipeline.paper import Box, Section, SectionKind
+from extractors._numbering import follows, number_value, roman_value
+from pipeline.paper import SectionKind
 
 __all__ = ["Heading", "find_headings"]
 
-_KNOWN: Final = re.compile(
-    r"^(abstract|introduction|related works?|background|preliminar\w*|methods?|methodology|approach|experiments?|"
-    r"experimental\b.*|results?|discussions?|conclusions?|conclud\w*|acknowledge?ments?|references|bibliography|"
-    r"limitations?|appendix|appendices|supplement\w*|summary|ethic\w*|broader impacts?|impact statement|evaluations?|"
-    r"datasets?|reproducibility|data availability|author contributions?|checklist)\b",
-    re.IGNORECASE,
-)
 _REFERENCES: Final = re.compile(r"^(references?( cited)?|bibliography|literature cited|works cited)\W*$", re.IGNORECASE)
+_SENTENCE: Final = 6
+"""Words from which on a line with a mark at its end is a sentence."""
 _APPENDIX: Final = re.compile(r"^(appendi(x|ces)|supplement(ary|al)?)\b", re.IGNORECASE)
-_CONTENTS: Final = re.compile(r"(\. ?){4,}\s*\d{0,3}$|^(table of )?contents$", re.IGNORECASE)
-_BULLET: Final = re.compile(r"^[•·◦▪■●‣∙⋄⋆▶►–—*✓]\s")
-_LONGEST: Final = 150
-
-
-@dataclass(slots=True)
-class Heading:
-    """A heading candidate: one line or a wrapped one."""
-
-    lines: list[TextLine]
-    order: int
-    """Index of its first line in the reading order."""
-    standalone: bool
-    number: list[str] | None = None
-    title: str = ""
-    level: int = 1
-    kind: SectionKind = SectionKind.BODY
-    style: tuple[float, bool, bool, bool] = field(default=(0.0, False, False, False))
-
-    @property
-    def text(self) -> str:
-        """Number and title as printed."""
-        return squeeze(" ".join(line.text for line in self.lines))
-
-    @property
-    def printed_number(self) -> str | None:
-        """The number as it stands on the page, `Appendix A` with its word."""
-        if not self.number:
-            return None
-        word = re.match(r"(appendix)\s", self.text, re.IGNORECASE)
-        return f"{'Appendix ' if word else ''}{'.'.join(self.number)}"
-
-    @property
-    def size(self) -> float:
-        """Font size in points."""
-        return self.lines[0].caps_size
-
-    def section(self, to_page: Callable[[Box], Box]) -> Section:
-        """The record; `to_page` maps the upright frame to the page's own."""
-        box = self.lines[0].box
-        for line in self.lines[1:]:
-            box = box.union(line.box)
-        return Section(
-            number=self.printed_number,
-            title=self.title or self.text,
-            level=self.level,
-            page=self.lines[0].page,
-            box=to_page(box),
-            kind=self.kind,
-        )
-
-
-def _is_caps(text: str) -> bool:
-    letters = re.sub(r"[^A-Za-z]", "", text)
-    return len(letters) > 3 and letters.isupper()
-
-
-def _stands_out(line: TextLine, body: float) -> bool:
-    text = squeeze(line.text)
-    if (
-        len(text) > _LONGEST
-        or _BULLET.match(text)
-        or not re.search(r"[^\W\d_]{3}", text)
-        or line.caps_size < body - 1
-        or _CONTENTS.search(text)
-    ):
-        return False
-    if line.caps_size >= body + 0.5 or line.bold or _is_caps(text):
-        return True
-    return line.italic and parse_number(text) is not None
-
-
-def _collect(lines: Sequence[TextLine], body: float) -> list[Heading]:
-    """Candidates with wrapped lines joined."""
-    found: list[Heading] = []
-    last = -2
-    for order, line in enumerate(lines):
-        head = found[-1] if found and last == order - 1 else None
-        if head is not None and _wraps(head, line) and (_stands_out(line, body) or line.italic):
-            head.lines.append(line)
-            last = order
-            continue
-        if not _stands_out(line, body):
-            continue
-        follower = lines[order + 1] if order + 1 < len(lines) else None
-        run_in = (
-            follower is not None
-            and follower.page == line.page
-            and abs(follower.baseline - line.baseline) < 2
-            and 0 <= follower.x0 - line.x1 < 12
-        )
-        found.append(Heading([line], order, not run_in))
-        last = order
-    for head in found:
-        text = head.text
-        parsed = parse_number(text, set_off=_is_set_off(head.lines[0]))
-        head.number, head.title = parsed if parsed else (None, text)
-        head.style = (head.size, head.lines[0].bold, head.lines[0].italic, _is_caps(text))
-    return found
-
-
-def _is_set_off(line: TextLine) -> bool:
-    """Is the first word set off from the next by a quad? Word spaces measure 0.2 to 0.45 of the size."""
-    return len(line.words) > 1 and line.words[1].x0 - line.words[0].x1 > 0.7 * line.size
-
-
-def _wraps(head: Heading, line: TextLine) -> bool:
-    above = head.lines[-1]
-    step = line.baseline - above.baseline
-    alike = above.size == line.size or above.caps_size == line.caps_size
-    if above.page != line.page or not alike or (above.bold, above.italic) != (line.bold, line.italic):
-        return False
-    if not 0 < step < 1.45 * line.caps_size or len(head.lines) >= 4:
-        return False
-    if parse_number(squeeze(line.text)) is not None:
-        return False
-    return _hangs(head.lines[0], line) or not _KNOWN.fullmatch(squeeze(line.text))
-
-
-def _hangs(first: TextLine, line: TextLine) -> bool:
-    """Does the line begin where the title begins behind its number? Then it goes on with it, whatever it says."""
-    numbered = parse_number(squeeze(first.text)) is not None and len(first.words) > 1
-    return numbered and abs(line.x0 - first.words[1].x0) < 1.5 and line.x0 - first.x0 > 0.5 * line.size
-
 
 # --- numbering
 
@@ -241,7 +111,7 @@ def find_headings(lines: Sequence[TextLine], body: float) -> list[Heading]:
         lines: running lines of the whole paper in reading order, without furniture, floats and captions.
         body: font size of the running text.
     """
-    candidates = _collect(lines, body)
+    candidates = collect(lines, body)
     run = max(_decimal_run(candidates), _roman_run(candidates), key=len)
     if len(run) >= 3:
         heads = _by_number(candidates, run, body, _subheadings(candidates, run, lines, body))
@@ -340,7 +210,7 @@ def _is_unnumbered(head: Heading, top: set[tuple[float, bool, bool, bool]], body
     text = head.text
     if re.fullmatch(r"abstract\W*", text, re.IGNORECASE):
         return True
-    if not head.standalone or len(text) >= 60 or not _KNOWN.match(text):
+    if not head.standalone or len(text) >= 60 or not KNOWN.match(text):
         return False
     large = head.size >= body + 0.5
     return any(abs(head.size - style[0]) <= 1 and (head.style[1] == style[1] or large) for style in top)
@@ -349,17 +219,17 @@ def _is_unnumbered(head: Heading, top: set[tuple[float, bool, bool, bool]], body
 def _by_style(candidates: list[Heading], body: float) -> list[Heading]:
     known = {
         (head.style, re.sub("[^a-z]", "", head.text.lower())) for head in candidates
-        if head.standalone and len(head.text) < 40 and head.size >= body and _KNOWN.match(head.text)
+        if head.standalone and len(head.text) < 40 and head.size >= body and KNOWN.match(head.text)
     }  # fmt: skip
     counts = Counter(style for style, _ in known)
     if not counts:
         return _by_size(candidates, body)
     top = max(counts, key=lambda style: (counts[style] >= 2, style[0], style[1], counts[style]))
-    first = min(head.order for head in candidates if head.style == top and _KNOWN.match(head.text))
+    first = min(head.order for head in candidates if head.style == top and KNOWN.match(head.text))
     heads: list[Heading] = []
     for head in candidates:
         early = head.order < first and not re.match("abstract", head.text, re.IGNORECASE)
-        if not head.standalone or early:
+        if not head.standalone or early or _is_sentence(head.text):
             continue
         if head.style == top or (head.style in counts and head.size >= body):
             head.level = 1 if head.style == top else 2
@@ -372,6 +242,11 @@ def _by_style(candidates: list[Heading], body: float) -> list[Heading]:
         head.number, head.title = None, head.text
         heads.append(head)
     return heads
+
+
+def _is_sentence(text: str) -> bool:
+    """`The table below summarizes the performance of each model:` is set like a heading and is none."""
+    return text[-1:] in ".,;:" and len(text.split()) >= _SENTENCE
 
 
 def _by_size(candidates: list[Heading], body: float) -> list[Heading]:
