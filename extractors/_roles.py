@@ -18,6 +18,14 @@ __all__ = ["Roles", "roles_of"]
 _KIND_ORDER: Final = {"method": 0, "number": 1, "setting": 2, "dataset": 3}
 
 
+_PROPERTY: Final = re.compile(
+    r"#?\s*(?:no\. of |number of |num\. )?(?:trainable |total |model )?(?:params?\b|parameters?\b)|(?:model |"
+    r"memory )size|"
+    r"(?:G?FLOPs|MACs)\b",
+    re.IGNORECASE,
+)
+
+
 class Roles(NamedTuple):
     """What the conditions of some claims are to each other."""
 
@@ -50,6 +58,10 @@ def roles_of(claims: Sequence[NumericClaim]) -> Roles:
     )
     attributes: dict[str, tuple[str, dict[str, str]]] = {}
     axes: list[Axis] = []
+    compared = [axis for axis in varying if not _PROPERTY.match(axis.name)]
+    if compared:  # how many parameters a network has follows from what is varied; nobody sets it
+        attributes = {axis.name: (compared[0].name, {}) for axis in varying if axis not in compared}
+        varying = compared
     for axis in varying:
         owner = next((o for o in axes if _mapping(claims, o.name, axis.name) is not None), None)
         mapping = _mapping(claims, owner.name, axis.name) if owner else None

@@ -7,13 +7,14 @@ their columns side by side to save height. What the parts *mean* is decided in `
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from extractors._vocabulary import is_metric_header
 from extractors.claims import normalize, parse_cell
 from pipeline.paper import Quantity, Table
 
-__all__ = ["Layout", "ValueCell", "layout_of", "split_header"]
+__all__ = ["Layout", "ValueCell", "headers_of", "label_at", "layout_of", "split_header"]
 
 
 class ValueCell(NamedTuple):
@@ -64,14 +65,50 @@ def _covering(table: Table) -> dict[tuple[int, int], tuple[int, int, str, bool]]
     """Position -> (row, column, text, bold) of the cell that covers it, spans included."""
     covered: dict[tuple[int, int], tuple[int, int, str, bool]] = {}
     for cell in sorted(table.cells, key=lambda cell: (cell.row, cell.column)):
+        parts = _side_by_side(cell.text, cell.column_span) if cell.row < table.header_rows else None
         for row in range(cell.row, cell.row + cell.row_span):
             for column in range(cell.column, cell.column + cell.column_span):
+                if parts is not None:
+                    covered[row, column] = (row, column, parts[column - cell.column], cell.bold)
+                    continue
                 covered.setdefault((row, column), (cell.row, cell.column, cell.text, cell.bold))
+    _spread_evenly(table, covered)
     for row, texts in enumerate(table.grid):
         for column, text in enumerate(texts):
-            if text or (row, column) not in covered:
+            if (text and not (row < table.header_rows and (row, column) in covered)) or (row, column) not in covered:
                 covered[row, column] = (row, column, text, covered.get((row, column), (0, 0, "", False))[3])
     return covered
+
+
+def _side_by_side(text: str, columns: int) -> list[str] | None:
+    """`clean other clean other` over four columns is four headers: words that repeat in step are never one phrase."""
+    words = text.split()
+    if columns < 4 or len(words) != columns:
+        return None
+    repeats = any(
+        columns % size == 0 and words == words[:size] * (columns // size) for size in range(2, columns // 2 + 1)
+    )
+    return words if repeats else None
+
+
+def _spread_evenly(table: Table, covered: dict[tuple[int, int], tuple[int, int, str, bool]]) -> None:
+    """Headers that stand at equal steps under a spanner, with nothing between them, reach over the steps.
+
+    `dev` and `test` at the first and the third of four columns under `WER`: a column that one of them left out would
+    have the same headers as its neighbour.
+    """
+    for spanner in table.cells:
+        width = spanner.column_span
+        if width < 4 or spanner.row >= table.header_rows:
+            continue
+        columns = range(spanner.column, spanner.column + width)
+        for row in range(spanner.row + spanner.row_span, table.header_rows):
+            texts = {c: covered[row, c] for c in columns if (row, c) in covered and covered[row, c][2]}
+            step = width // len(texts) if texts else 0
+            if len(texts) < 2 or step < 2 or list(texts) != list(columns[::step]) or step * len(texts) != width:
+                continue
+            for column in columns:
+                covered[row, column] = texts[columns[(column - spanner.column) // step * step]]
 
 
 def _is_number(text: str) -> bool:
@@ -85,10 +122,17 @@ def _header_rows(table: Table) -> int:
         texts = [text for text in table.grid[rows][1:] if text.strip()]
         if len(texts) < 2 or any(_is_number(text) or not re.search(r"[A-Za-z]", text) for text in texts):
             break
-        if len(texts) * 2 < len(table.grid[rows]) and not all(":" in text for text in texts):
+        few = len(texts) * 2 < len(table.grid[rows]) and not all(":" in text for text in texts)
+        if few and not _completes_the_header(table, rows):
             break
         rows += 1
     return rows
+
+
+def _completes_the_header(table: Table, row: int) -> bool:
+    """Does a row name two label columns that the header so far leaves under one spanner (`Trainable | Pre-trained`)?"""
+    above, own = table.grid[row - 1], table.grid[row]
+    return table.stub_columns >= 2 and bool(own[0] and own[1]) and not (above[0] or above[1])
 
 
 def _stub_columns(table: Table, columns: int) -> tuple[int, ...]:
@@ -155,14 +199,52 @@ def layout_of(table: Table) -> Layout:
     else:
         stub = _stub_columns(table, columns)
         blocks = [range(columns)]
+    marks = _mark_columns(table, stub)
     label_heads = tuple(
-        " ".join(text for _, text in _heads(covered, table.header_rows, column, column, False)) for column in stub
+        " ".join(
+            [text for _, text in _heads(covered, table.header_rows, column, column, False)][
+                -1 if column in marks else 0 :
+            ]
+        )
+        for column in stub
     )
     values: list[ValueCell] = []
     for block in blocks:
         values += _block_values(table, covered, block, len(stub), label_heads)
+    values = [_with_components(value, label_heads, marks, stub) for value in values] if marks else values
     values.sort(key=lambda cell: (cell.row, cell.column))
     return Layout(stub, tuple(values), len(table.grid) - table.header_rows, label_heads)
+
+
+_YES: Final = re.compile(r"[✓✔√☑●•]+|yes|y", re.IGNORECASE)
+_NO: Final = re.compile(r"[✗✘×✕☐○xX–—-]*|no|n", re.IGNORECASE)
+
+
+def _mark_columns(table: Table, stub: Sequence[int]) -> frozenset[int]:
+    """Label columns in which ticks stand: each names a component that a row has or has not."""
+    body = table.grid[table.header_rows :]
+    found = set()
+    for column in stub:
+        texts = [row[column].strip() for row in body if column < len(row)]
+        ticked = any(re.fullmatch(r"[✓✔√☑●]+", text) for text in texts)
+        if ticked and all(_YES.fullmatch(text) or _NO.fullmatch(text) for text in texts):
+            found.add(column)
+    return frozenset(found)
+
+
+def _with_components(value: ValueCell, heads: Sequence[str], marks: frozenset[int], stub: Sequence[int]) -> ValueCell:
+    """Ticks as words; where no other column names the row, the ticked components together are its name."""
+    group = [label for label in value.labels if label[0] == "group"]
+    labels = [label for label in value.labels if label[0] != "group"]
+    have = [heads[column] for column in stub if column in marks and _YES.fullmatch(labels[column][1])]
+    named = [labels[column] for column in stub if column not in marks]
+    if named:
+        told = [
+            (name, text if i not in marks else "yes" if name in have else "no") for i, (name, text) in enumerate(labels)
+        ]
+    else:
+        told = [("components", " + ".join(have) or "none")]
+    return value._replace(labels=(*group, *told))
 
 
 def _has_words(table: Table, period: int) -> bool:
@@ -180,7 +262,8 @@ def _block_values(
 ) -> list[ValueCell]:
     label_columns, value_columns = list(block)[:stub], list(block)[stub:]
     over: dict[int, tuple[int, str]] = {}  # headers that change half-way down
-    group = ""
+    marks = _mark_columns(table, label_columns)
+    group, panel = "", ""
     values: list[ValueCell] = []
     first_value = value_columns[0] if value_columns else 0
     heads = {
@@ -189,7 +272,12 @@ def _block_values(
     last: dict[int, str] = {}
     for row in range(table.header_rows, len(table.grid)):
         texts = {column: normalize(covered.get((row, column), (0, 0, "", False))[2]) for column in block}
+        if _repeats_header(table, row, value_columns):
+            panel, group, over, last = group or panel, "", {}, {}
+            continue
         for column in label_columns:
+            if column in marks:  # an empty cell beside ticks says no; it does not repeat the tick above it
+                texts[column] = last[column] = normalize(table.grid[row][column])
             if texts[column]:
                 last.update({later: "" for later in label_columns if later > column})
                 last[column] = texts[column]
@@ -217,9 +305,43 @@ def _block_values(
                 h for h in heads[column] if column not in over or h[0] < table.header_rows - 1 or table.header_rows == 1
             ]
             path += [over[column]] if column in over else []
+            path = _in_panel(path, panel, value_columns, heads)
             bold = covered.get((row, column), (0, 0, "", False))[3]
             values.append(ValueCell(row, column, table.grid[row][column], quantity, bold, tuple(path), labels))
     return values
 
 
+def _repeats_header(table: Table, row: int, columns: Sequence[int]) -> bool:
+    """Is a body row the header once more, as in tables stacked on each other under one caption?"""
+    own = [normalize(table.grid[row][c]) for c in columns if c < len(table.grid[row])]
+    if len([text for text in own if text]) < 2:
+        return False
+    return any(
+        own == [normalize(text) for c, text in enumerate(table.grid[r]) if c in columns]
+        for r in range(table.header_rows)
+    )
+
+
+def _in_panel(
+    path: list[tuple[int, str]], panel: str, columns: Sequence[int], heads: dict[int, list[tuple[int, str]]]
+) -> list[tuple[int, str]]:
+    """The headers of a cell below a repeated header: the name of its part stands for the first part's spanner."""
+    if not panel:
+        return path
+    spanners = set.intersection(*(set(heads[column]) for column in columns)) if columns else set()
+    top = min((row for row, _ in spanners), default=-1)
+    return [(top, panel), *(head for head in path if head not in spanners or head[0] != top)]
+
+
 _FOOT: Final = re.compile(r"\s[a-d]$|[†‡§]+$")
+
+
+def headers_of(layout: Layout) -> list[str]:
+    """The header texts above a table's values, each once, in their order."""
+    return list(dict.fromkeys(text for value in layout.values for _, text in value.heads))
+
+
+def label_at(value: ValueCell, index: int) -> str:
+    """The text of one label column for a cell; group rows do not count."""
+    labels = [text for name, text in value.labels if name != "group"]
+    return labels[index] if index < len(labels) else ""

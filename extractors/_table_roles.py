@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from extractors._table_layout import Layout, ValueCell, split_header
-from extractors._vocabulary import CONDITION_HEADER, INDEX_HEADER, direction_of, find_metric, is_metric_header
+from extractors._conditions import OF_AXIS, Conditions
+from extractors._surroundings import Surroundings
+from extractors._table_layout import Layout, ValueCell, headers_of, label_at, split_header
+from extractors._vocabulary import CONDITION_HEADER, direction_of, find_metric, is_metric_header
 from pipeline.paper import Quantity, Table
 
-__all__ = ["Axis", "Metric", "Refusal", "ResultCell", "Roles", "headers_of", "label_words"]
+__all__ = ["Axis", "Metric", "Refusal", "ResultCell", "Roles"]
 
 
 class Metric(NamedTuple):
@@ -47,23 +49,21 @@ class Axis(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why a table gives no task. `kind`: empty, statistics, settings, no_metric or copied."""
+    """Why a table gives no task. `kind`: empty, statistics, settings, no_metric, copied or unclear."""
 
     kind: str
     reason: str
 
 
-def headers_of(layout: Layout) -> list[str]:
-    """The header texts above a table's values, each once, in their order."""
-    return list(dict.fromkeys(text for value in layout.values for _, text in value.heads))
-
-
 class Roles:
     """Which part of a table's headers and labels names the metric; `refusal` is set when none does."""
 
-    def __init__(self, table: Table, layout: Layout, described: str, known: Mapping[str, str], text: str) -> None:
-        self.table, self.layout, self.known, self.text = table, layout, known, text
-        self.aliases = _aliases(headers_of(layout), f"{table.caption} {described}", text)
+    def __init__(self, table: Table, layout: Layout, near: Surroundings) -> None:
+        self.table, self.layout, self.near = table, layout, near
+        described = near.described
+        names = [*headers_of(layout), *dict.fromkeys(text for value in layout.values for _, text in value.labels)]
+        self.aliases = _aliases(headers_of(layout), f"{table.caption} {described}", near.text)
+        self.aliases |= _from_legend(names, near.legend)
         self.refusal: Refusal | None = None
         self.columns: dict[int, list[ValueCell]] = {}
         for value in layout.values:
@@ -72,25 +72,34 @@ class Roles:
         self.metric_columns = set(self.columns)
         self.metric_row = self._metric_row()
         self.shared: Metric | None = None
+        self.by_caption: frozenset[int] = frozenset()
+        """Columns that hold the caption's metric, in a table in which others name their own."""
         if self.stub_metric is None:
             self._settle_columns(described)
+        self.conditions = Conditions(
+            table, layout, near, self.columns, frozenset(self.metric_columns), self.metric_row, self.stub_metric
+        )
 
     def _stub_metric(self) -> int | None:
         """The label column that names metrics row by row, e.g. a column headed `Metric`."""
         for index, head in enumerate(self.layout.label_heads):
-            texts = list(dict.fromkeys(self._label(value, index) for value in self.layout.values))
-            named = sum(is_metric_header(text) or split_header(text)[1] is not None for text in texts)
+            texts = list(dict.fromkeys(label_at(value, index) for value in self.layout.values))
+            named = sum(self._is_metric(text) or _names_with_unit(text) for text in texts)
             if re.fullmatch(r"metrics?|measures?", head, re.IGNORECASE):
                 return index
-            columns_named = any(is_metric_header(text) for text in headers_of(self.layout))
+            columns_named = any(self._is_metric(text) for text in headers_of(self.layout))
             if texts and named * 2 >= len(texts) and named >= 2 and not columns_named:
                 return index
+            odd = [text for text in texts if not self._is_metric(text)]
+            if named and len(texts) <= 3 and not columns_named and all(re.search(r"[a-z][A-Z]", text) for text in odd):
+                return index  # an abbreviation beside a metric (`Ins`, `mCls`) is one too
+            said = re.search(r"\bvalues?\b", self.table.caption) and not columns_named and len(texts) > 1
+            if said and all(_holds_word(self.table.caption, text) for text in texts):
+                return index  # `The mean inCD and outCD values`: the caption calls the rows measures
+            beside = not head and len(self.layout.label_heads) > 1
+            if beside and texts and named == len(texts) and not columns_named:
+                return index  # `Prediction accuracy` once, beside the methods it was measured for
         return None
-
-    @staticmethod
-    def _label(value: ValueCell, index: int) -> str:
-        labels = [text for name, text in value.labels if name != "group"]
-        return labels[index] if index < len(labels) else ""
 
     def _metric_row(self) -> int | None:
         """The header row in which most columns have a metric's name."""
@@ -99,7 +108,7 @@ class Roles:
             for row, text in values[0].heads:
                 if self._is_metric(text):
                     votes[row] += 2  # `PSNR` under `CS 10%`: a name says more than a unit, which settings have as well
-                elif split_header(text)[1] is not None and not self._is_condition(text):
+                elif _names_with_unit(text) and not self._is_condition(text):
                     votes[row] += 1
         return min(votes, key=lambda row: (-votes[row], row)) if votes else None
 
@@ -117,12 +126,18 @@ class Roles:
         return self._is_condition(head) and not (among and self._looks_measured(self.columns[column]))
 
     def _settle_columns(self, described: str) -> None:
+        self.metric_columns -= {
+            c
+            for c, values in self.columns.items()
+            if _DERIVED.search(values[0].heads[-1][1] if values[0].heads else "")
+        }
         if self.metric_row is not None:
             for column, values in self.columns.items():
                 head = next((text for row, text in values[0].heads if row == self.metric_row), "")
                 named = any(self._is_metric(text) for _, text in values[0].heads)
                 if not named and (not head or self._is_setting(column, head) or not self._looks_measured(values)):
                     self.metric_columns.discard(column)
+            self._take_caption_metric()
             return
         source = re.split(r"(?<=[a-z)\]%])\.\s+(?=[A-Z])", self.table.caption)[0]
         spans = _measures(source)  # the first sentence says what the table holds, the others what it shows
@@ -137,15 +152,44 @@ class Roles:
             self.metric_columns -= {
                 c for c in plain if self.columns[c][0].heads and not _is_numeric_head(self.columns[c])
             }
-        if not spans or not any(self._looks_measured(v) for c, v in self.columns.items() if c in self.metric_columns):
+        measured = any(self._looks_measured(v) for c, v in self.columns.items() if c in self.metric_columns)
+        units = {value.quantity.unit for value in self.layout.values} - {None, "%"}  # seconds are no accuracy
+        if not spans and measured and self.near.measure and not units and self._lists_results():
+            self.shared = Metric(self.near.measure, None, direction_of(self.near.measure))
+            return
+        if not spans or not measured:
             self.refusal = Refusal(
                 "no_metric", "neither its headers, its rows, its caption nor the text names a metric"
             )
             return
         phrase = Counter(text for _, _, text in spans).most_common(1)[0][0]
+        name = phrase.lower() if phrase.isupper() and " " in phrase else phrase  # a caption set in capitals
         tail = source[source.find(phrase) + len(phrase) :][:12]
         unit = re.match(r"\s*[(\[]?\s*(?:in\s)?(%|ms|s|seconds)\s*[)\]]?", tail)
-        self.shared = Metric(phrase, unit[1] if unit else None, direction_of(phrase))
+        self.shared = Metric(name, unit[1] if unit else None, direction_of(phrase))
+
+    def _take_caption_metric(self) -> None:
+        """Where only a few columns name a metric (`Time`) and the caption names another, it is that of the others."""
+        named = {c for c in self.metric_columns if any(self._is_metric(text) for _, text in self.columns[c][0].heads)}
+        others = self.metric_columns - named
+        spans = [m for m in _measures(self.table.caption.split(". ")[0]) if direction_of(m[2])]
+        heads = " ".join(text for c in named for _, text in self.columns[c][0].heads).lower()
+        if len(others) > len(named) and spans and not any(m[2].lower() in heads for m in spans):
+            self.by_caption = frozenset(others)
+            phrase = spans[0][2]
+            name = phrase.lower() if phrase.isupper() and " " in phrase else phrase
+            self.shared = Metric(name, None, direction_of(phrase))
+        elif len(others) > len(named) > 0 and self.near.kind([self.columns[c][0].heads[-1][1] for c in sorted(others)]):
+            self.metric_columns = named  # columns of methods whose measure is not said
+
+    def _lists_results(self) -> bool:
+        """Do the table's own names show that it compares methods or data sets of the paper, rather than settings?"""
+        rows = list(
+            dict.fromkeys(text for value in self.layout.values for name, text in value.labels if name != "group")
+        )
+        return self.near.kinds is not None and any(
+            self.near.kinds.of(names) is not None for names in (rows, headers_of(self.layout)) if names
+        )
 
     @staticmethod
     def _looks_measured(values: list[ValueCell]) -> bool:
@@ -158,8 +202,12 @@ class Roles:
             return None
         skip: set[int] = set()
         if self.stub_metric is not None:
-            metric = _metric(self._label(value, self.stub_metric))
-        elif self.shared is not None:
+            label = label_at(value, self.stub_metric)
+            if not self._is_metric(label) and value.quantity.decimals == 0:
+                return None  # `N` between the measures counts what they were taken over
+            metric = _metric(label)
+            metric = self._written_out(label, metric)
+        elif self.shared is not None and (not self.by_caption or value.column in self.by_caption):
             metric = self.shared
         else:
             parts = [i for i, (row, _) in enumerate(value.heads) if row == self.metric_row]
@@ -168,11 +216,10 @@ class Roles:
                 return None
             skip.add(parts[0])
             head = value.heads[parts[0]][1]
-            metric = _metric(head)
-            metric = metric._replace(name=self.aliases.get(head, metric.name))
+            metric = self._written_out(head, _metric(head))
             if metric.direction == 0:
                 metric = metric._replace(direction=self._said_direction(head) or direction_of(metric.name))
-            below = _OF_AXIS.match(metric.name) if len(value.heads) > parts[0] + 1 else None
+            below = OF_AXIS.match(metric.name) if len(value.heads) > parts[0] + 1 else None
             metric = metric._replace(name=below[1]) if below else metric
             for i in range(parts[0] + 1, len(value.heads)):
                 row = value.heads[i][0]
@@ -184,10 +231,15 @@ class Roles:
         if not metric.name:
             return None
         unit = value.quantity.unit or metric.unit
-        conditions = self._conditions(value, skip)
+        conditions = self.conditions.of(value, skip)
         metric = metric._replace(unit=metric.unit or value.quantity.unit)
         quantity = value.quantity.model_copy(update={"unit": unit})
         return ResultCell(value.row, value.column, value.text, quantity, metric, conditions, value.bold)
+
+    def _written_out(self, label: str, metric: Metric) -> Metric:
+        """The metric by the name that the paper writes out for its abbreviation."""
+        name = self.aliases.get(label, metric.name)
+        return metric._replace(name=name, direction=metric.direction or direction_of(name))
 
     def _said_direction(self, head: str) -> int:
         """What the caption says of a metric: `interval score (IS, smaller is better)`."""
@@ -201,119 +253,45 @@ class Roles:
         """Does a header row below the metrics apply to all columns (an axis), or split some metrics into parts?"""
         return all(any(r == row for r, _ in self.columns[c][0].heads) for c in self.metric_columns)
 
-    def _conditions(self, value: ValueCell, skip: set[int]) -> tuple[tuple[str, str], ...]:
-        conditions: list[tuple[str, str]] = []
-        position = -1
-        for name, text in value.labels:
-            position += name != "group"
-            if name != "group" and position == self.stub_metric:
-                continue
-            clean = split_header(name)[0]
-            if text and not INDEX_HEADER.match(clean or "-") and text != "—":
-                conditions.append((clean or self._stub_name(position), text.strip()))
-        for i, (row, text) in enumerate(value.heads):
-            if i in skip or (self.stub_metric is not None and len(headers_of(self.layout)) == 1):
-                continue
-            if self._names_the_next(row):
-                continue
-            conditions.append(self._head_condition(row, text))
-        for column, others in self.columns.items():
-            head = next((text for _, text in reversed(others[0].heads) if ":" not in text), "")
-            if column not in self.metric_columns and head and not INDEX_HEADER.match(head):
-                conditions += [(split_header(head)[0], o.text.strip()) for o in others if o.row == value.row]
-        return tuple(dict.fromkeys(conditions))
 
-    def _stub_name(self, position: int) -> str:
-        labels = list(dict.fromkeys(self._label(value, position) for value in self.layout.values))
-        return "setting" if all(re.search(r"\d", label) for label in labels) else "method"
+def _from_legend(headers: Sequence[str], legend: Mapping[str, str]) -> dict[str, str]:
+    """Headers and labels that a legend explains as a metric: `M` -> `METEOR`, `U` -> `accuracy of unseen classes`.
 
-    def _texts_of_row(self, row: int) -> list[str]:
-        return list(dict.fromkeys(t for values in self.columns.values() for r, t in values[0].heads if r == row))
-
-    def _names_the_next(self, row: int) -> bool:
-        """Is a header row one spanner over columns that differ below it (`Training points n` over 200, 400, 800)?"""
-        rows = sorted({r for values in self.columns.values() for r, _ in values[0].heads})
-        later = [r for r in rows if r > row and r < self.table.header_rows + 2]
-        spans_all = all(any(r == row for r, _ in self.columns[c][0].heads) for c in self.metric_columns)
-        return bool(later) and spans_all and len(self._texts_of_row(row)) == 1 and len(self._texts_of_row(later[0])) > 1
-
-    def _head_condition(self, row: int, text: str) -> tuple[str, str]:
-        named = re.fullmatch(r"([A-Za-z][\w -]{0,20}?)\s?[:=]\s?(.+)", text)
-        if named:
-            return named[1].strip().lower() if ":" in text else named[1].strip(), named[2].strip()
-        return self._column_axis(row), split_header(text)[0]
-
-    def _column_axis(self, row: int) -> str:
-        """A name for what varies over the columns.
-
-        A spanner above, other tables of the paper, a word that all values share, or the caption; `setting` (`condition`
-        for an outer row) where none of them tells.
-        """
-        rows = sorted({r for values in self.columns.values() for r, _ in values[0].heads})
-        for r in rows:
-            axis = _OF_AXIS.match(split_header(self._texts_of_row(r)[0])[0]) if r < row else None
-            if axis and r == self.metric_row:
-                return axis[2]
-        above = [r for r in rows if r < row and self._names_the_next(r)]
-        if above and above[-1] != self.metric_row:
-            return split_header(self._texts_of_row(above[-1])[0])[0]
-        texts = self._texts_of_row(row)
-        names = Counter(self.known[key] for text in texts if (key := label_words(text)) in self.known)
-        if names and names.most_common(1)[0][1] * 2 >= len(texts):
-            return names.most_common(1)[0][0]
-        name = _shared_word(texts) or _word_behind(texts, self.text) or _caption_axis(self.table.caption)
-        if name is not None:
-            return name
-        named = any(_COMPARED_HEAD.match(h) for h in self.layout.label_heads)
-        if not named and all(re.match(r"[A-Z]\w*[A-Z]|[A-Z][a-z]+", text) for text in texts):
-            return "method"
-        return "condition" if any(r > row for r in rows if r != self.metric_row) else "setting"
-
-
-def _shared_word(texts: Sequence[str]) -> str | None:
-    """`noise`, for `Symmetric noise` and `Asymmetric noise`."""
-    if len(texts) < 2 or any(len(text.split()) < 2 for text in texts):
-        return None
-    lasts = {text.split()[-1].lower() for text in texts}
-    word = lasts.pop()
-    return word if not lasts and word.isalpha() else None
-
-
-_NO_NOUN: Final = re.compile(
-    r"the|and|for|are|was|were|with|that|this|has|have|can|may|not|its|our|all|one|two|than|then|but|from|into|each"
-)
-
-
-def _word_behind(texts: Sequence[str], prose: str) -> str | None:
-    """`noise`, for `Symmetric` and `Asymmetric`, where the paper writes `symmetric noise` and `asymmetric noise`.
-
-    The noun that the prose puts behind each of the values says what they are values of.
+    Other entries of a legend (`LValue = log value`) explain methods and are none.
     """
-    if len(texts) < 2 or any(not re.fullmatch(r"[A-Z][a-z]{3,}", text) for text in texts):
-        return None
-    behind = [Counter(re.findall(rf"\b{text.lower()}\s([a-z]{{3,}})\b", prose.lower())) for text in texts]
-    shared = {word for word in set.intersection(*map(set, behind)) if not _NO_NOUN.fullmatch(word)}
-    noun = min(shared, key=lambda word: (-min(counts[word] for counts in behind), word), default=None)
-    return re.sub(r"(?<!s)s$", "", noun) if noun else None
+    found: dict[str, str] = {}
+    for header in headers:
+        short = split_header(header)[0]
+        long = legend.get(short)
+        if long is None:
+            continue
+        spans = find_metric(long)
+        if not spans and re.search(r"[A-Za-z]- ?[A-Za-z]", long):  # a word that was divided at the end of a line
+            long = re.sub(r"(?<=[A-Za-z])- ?(?=[A-Za-z])", "", long)
+            spans = find_metric(long)
+        if spans and (spans[-1][0] == 0 or spans[-1][1] == len(long) or direction_of(long)):
+            found[header] = long
+    return found
 
 
-def _caption_axis(caption: str) -> str | None:
-    """`noise rate`, for a caption that ends in `by noise rate`."""
-    match = re.search(
-        r"(?:as a function of|varying|by|for each|across|versus|vs\.?)\s+(?:the\s)?"
-        r"([a-z][\w-]*(?: [a-z][\w-]*)?)(?= and|[.,;:(]|$| for| on| with)",
-        caption,
-    )
-    if match is None:
-        return None
-    return re.sub(r"(?<!s)s$", "", match[1])
+def _holds_word(caption: str, label: str) -> bool:
+    """Does a caption name the last word of a label that has capitals inside (`inCD`), as nothing but a name has?"""
+    last = label.rsplit(maxsplit=1)[-1] if label.split() else ""
+    return bool(re.search(r".[A-Z]", last)) and re.search(rf"(?<!\w){re.escape(last)}(?!\w)", caption) is not None
 
 
-_COMPARED_HEAD: Final = re.compile(
-    r"method|model|approach|variant|algorithm|system|estimator|classifier|baseline|backbone|architecture|agent|task",
-    re.IGNORECASE,
+def _names_with_unit(text: str) -> bool:
+    """Has a header a name and a unit in brackets? `80 %` is a value."""
+    name, unit = split_header(text)
+    return unit is not None and re.search(r"[^\W\d_]", name) is not None
+
+
+_DERIVED: Final = re.compile(
+    r"^\s*[∆Δ]|\bdiff(?:\.|erences?)?\b|\([^()]+\s?[−–-]\s?[^()]+\)\s?/|^(?:relative |abs\.? |"
+    r"rel\.? )?(?:improv\w*|gains?)\b",
+    re.I,
 )
-_OF_AXIS: Final = re.compile(r"(.{3,40}?)\s(?:at|by|for|versus|vs\.?|against|with)\s(\S{1,20})$")
+"""A column that is computed from two others (`(B-A)/A`, `Δ`, `Improvement`): a comparison, not a measurement."""
 
 
 def _aliases(headers: Sequence[str], near: str, text: str) -> dict[str, str]:
@@ -345,14 +323,13 @@ def _aliases(headers: Sequence[str], near: str, text: str) -> dict[str, str]:
     return found
 
 
-def label_words(text: str) -> str:
-    """A label as its words alone, in lower case, for comparing."""
-    return re.sub(r"\W+", " ", text).strip().lower()
-
-
 def _measures(text: str) -> list[tuple[int, int, str]]:
     """Metric phrases of a caption or sentence that can be what a table reports; a spread is never the measure."""
-    return [m for m in find_metric(text) if not re.search(r"standard deviation|variance|^time$", m[2], re.IGNORECASE)]
+    return [
+        m
+        for m in find_metric(text)
+        if not re.search(r"standard deviation|variance|^(?:time|gain|gap)$", m[2], re.IGNORECASE)
+    ]
 
 
 def _is_numeric_head(values: list[ValueCell]) -> bool:

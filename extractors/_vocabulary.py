@@ -16,7 +16,9 @@ __all__ = [
 
 _HIGHER_WORDS: Final = (
     r"adjusted rand(?: index)?|accuracy|accuracies|acc\b\.?|precision|recall|sensitivity|specificity|"
-    r"F[-_ ]?1(?:[- ]?scores?)?|F[- ]?(?:scores?|measures?)|(?:ROC|PR)[- ]?AUC|AU(?:RO|PR)?C|AP(?:@?\d+)?|m?AP\b|MRR|"
+    r"F[-_ ]?1(?:[- ]?scores?)?|F[- ]?(?:scores?|measures?)|(?:recognition|classification|identification|"
+    r"verification) rates?|(?:[PRHB]|R(?:ank)?-?|Prec|Rec(?:all)?|MAP|Acc|"
+    r"Top)@\d+|Smatch|SPICE|(?:ROC|PR)[- ]?AUC|AU(?:RO|PR)?C|AP(?:@?\d+)?|m?AP\b|MRR|"
     r"[Nn]?DCG(?:@\w+)?|hit rates?|Hits?@\w+|i?BLEU(?:-\d)?|ROUGE(?:-[\dL])?|METEOR|CIDEr|chrF\+*|SARI|BERTScore|COMET|"
     r"exact match(?:es)?|EM\b|m?IoU|Dice(?: score)?|PSNR|SSIM|ARI\b|NMI|AMI\b|purity|silhouette|R\s?[2²](?![\w(])|"
     r"R-squared|(?:Pearson|Spearman|Kendall)(?:[’']?s)?(?: (?:rho|tau|r|correlation))?|correlation(?: coefficient)?|"
@@ -26,9 +28,11 @@ _HIGHER_WORDS: Final = (
 _LOWER_WORDS: Final = (
     r"errors?(?: rate)?s?|loss(?:es)?|perplexity|PPL|N?RMSE|N?M[SA]E|MAPE|WER|CER|(?:Self[- ]\s?)?TER|S?FID|"
     r"KL(?: divergence)?|NLL|BPC|regret|latency|run-?times?|(?:wall[- ]?clock|training|inference|computation|execution|"
-    r"running|CPU|solve|query|fit(?:ting)?|sampling) times?|(?:peak )?memory(?: usage| footprint)?|FLOPs|EER|ECE|"
+    r"running|CPU|solve|query|fit(?:ting)?|sampling) times?|(?:peak )?memory(?: usages?| footprint|"
+    r" consumption)?|FLOPs|EER|ECE|"
     r"Brier(?: score)?|bias|discrepancy|violations?|(?:false|true) (?:positive|negative) rates?|FPR|FNR|deviation|"
-    r"(?:interval|Winkler|pinball) scores?|CRPS|Self[- ]\s?BLEU|MACs|energy consumption|overhead"
+    r"(?:average|mean|ave\.?|avg\.?) ranks?|(?:interval|Winkler|pinball) scores?|CRPS|LPIPS|Self[- ]\s?BLEU|"
+    r"MACs|energy consumption|overhead"
 )
 _NEUTRAL_WORDS: Final = (
     r"(?:(?!(?:a|the|this|that|of|to|at|noise|aspect)\b)[\w-]+ )?ratio|"
@@ -74,11 +78,21 @@ INDEX_HEADER: Final = re.compile(r"^(?:#|no\.?|id|idx|index|nr\.?|row|ref\.?|ref
 
 WINNER: Final = re.compile(
     r"\b(?:outperform\w*|beats?|beating|surpass\w*|superior|inferior|underperform\w*|exceeds?|dominates?|wins\b|"
-    r"tops\b|ahead of(?! time)|ranks? (?:first|second|last|highest|lowest|best|worst)|leads? by|"
+    r"tops\b|improvements? (?:of|over) .{0,40}?(?:is|are)\b|up to \d[\d.]*\s?%|(?:significant|dramatical|"
+    r"substantial|great|marked|slight|considerab|notab|clear|consistent)ly "
+    r"(?:reduc|improv|increas|decreas|boost|lower|enhanc|surpass|degrad|alleviat)\w*|"
+    r"(?:does|do|did) not (?:improve|help|hurt|degrade|reduce|increase|change)\b|(?:significant|large|clear|"
+    r"consistent|substantial|notable) (?:\w+ )?(?:improvement|gain|drop|"
+    r"decrease|increase|"
+    r"reduction|boost)s?\b|can (?:\w+ly )?(?:boost|improve|increase|reduce|hurt)\b|improv(?:es|ed|"
+    r"ing) (?:\w+ ){0,3}?(?:accurac\w+|performances?|results?|scores?|quality)\b|(?:is|are|was|"
+    r"were) (?:\w+ly )?improved|best[- ]perform\w+|(?:top|best) scorers?|ahead of(?! time)|ranks? (?:first|"
+    r"second|last|highest|lowest|best|worst)|leads? by|"
     r"state[- ]of[- ]the[- ]art results?|advantages?|improves? (?:up)?on|(?:is|are|was|were|performs?|works?|does|do) "
     r"(?:\w+ly |much |slightly |far )?(?:better|worse|best|worst|higher|lower|faster|slower|superior|stronger|weaker)|"
     r"(?:better|worse|higher|lower|faster|slower|stronger|weaker|larger|smaller|more \w+|less \w+|fewer \w+)"
-    r"(?: \w+){0,3} than|(?!(?:other|rather)\b)\w+er than\b|differs? by|hardly matters?|(?:a|the) (?:reduction|"
+    r"(?: \w+){0,3} than|(?!(?:other|rather)\b)\w+er than\b|\d\s?(?:×|x|times) (?:\w+ )?\w+er\b|differs? by|"
+    r"hardly matters?|(?:a|the) (?:reduction|"
     r"improvement|increase|"
     r"decrease) of|\d\s?%? (?:percentage )?(?:points? )?(?:above|below|against|versus|ahead)\b|achiev\w+ (?:the |a |"
     r"an )?(?:best|highest|lowest|better|higher|lower|comparable|competitive)|"
@@ -103,7 +117,9 @@ OBSERVED: Final = re.compile(
     r"value|performance)|within (?:\d[\d.]* )?(?:points|percent)|lucky|comparable|counterbalanced|as (?:a )?"
     r"consequence|"
     r"consequently|allows?|brings?|easiest|hardest|blessing|at the (?:price|cost) of|presumably|as expected|due to|"
-    r"the (?:picture|curves?|difference|trend|gap)\b|narrow\w*|holds? on average|visible|noticeabl\w+|drops?|gains?)\b",
+    r"observe[sd]?\b|the reasons?\b|fail(?:s|ed) (?:to|in)|we can\b|has an? \w+ (?:impact|influence|effect)|"
+    r"var(?:y|ies) greatly|behaves?\b|erratic\w*|the (?:picture|curves?|difference|trend|gap)\b|narrow\w*|"
+    r"holds? on average|visible|noticeabl\w+|drops?|gains?)\b",
     re.IGNORECASE,
 )
 """What sentences of result sections say about an outcome without comparing or concluding: they tell, they do not do."""
@@ -112,8 +128,12 @@ ROLE_TITLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("skip", re.compile(
         r"related work|prior work|literature|acknowledg|references|bibliography|broader impact|ethic|author contrib|"
         r"checklist|funding|competing interest|data availability|code availability|societal", re.IGNORECASE)),
+    ("setup", re.compile(
+        r"(?:compar\w+|competing|competitor|baseline) (?:methods|algorithms|approaches|models)|"
+        r"^metrics\b", re.IGNORECASE)),
     ("evaluation", re.compile(
-        r"^(?:main |overall |experimental |further |additional )?(?:comparison|results?|evaluation of|performance)\b",
+        r"^(?:main |overall |experimental |further |additional )?(?:comparison|results?|evaluation of|performance)\b|"
+        r"\b(?:performance|results?) (?:on|for|of|with|in)\b",
         re.IGNORECASE)),
     ("setup", re.compile(
         r"set-?up|setting|implementation|dataset|^data\b|baseline|metric|protocol|training (?:detail|procedure)|"
@@ -148,7 +168,8 @@ def find_metric(text: str, start: int = 0, end: int | None = None) -> list[tuple
 
 
 _SHORT_METRIC: Final = re.compile(
-    r"(?<![\w-])(?:F1|Acc\.?|EM|AUC|AUROC|BLEU|METEOR|ROUGE-\w+|mAP|MAE|MSE|RMSE|NLL|PSNR|SSIM|PPL|ppl|Corr\.?|MCC|IoU)"
+    r"(?<![\w-])(?:F1|Acc\.?|EM|AUC|AUROC|BLEU|METEOR|ROUGE-\w+|mAP|MAE|MSE|RMSE|NLL|PSNR|SSIM|PPL|ppl|Corr\.?|"
+    r"MCC|IoU|[Tt]op-[15]|[Rr]ank-(?:1|5|10|20)|AP(?:50|75)|Dist-[12])"
     r"\s*[)\]]?\s*%?$"
 )
 
@@ -160,6 +181,10 @@ def is_metric_header(text: str) -> bool:
     if _SHORT_METRIC.search(text) and len(text.split()) <= 4:
         return True  # `SQuAD 2.0 F1`, `MNLI-m (Acc)`: data set and metric in one header
     bare = re.sub(r"[\[(].*?[\])]|±.*$", " ", text).strip()
+    if re.search(
+        r"\b(?:approach|method|model|kernel|algorithm|network|learning|estimator|baseline)s?$", bare, re.IGNORECASE
+    ):
+        return False  # `Edit distance approach` is compared, not measured
     spans = find_metric(bare)
     if not spans:
         return False
@@ -171,6 +196,6 @@ def direction_of(metric: str) -> int:
     """+1 when larger values are better, -1 when smaller ones are, 0 when the name does not say."""
     if "↑" in metric or "↓" in metric:
         return 1 if "↑" in metric else -1
-    if LOWER.search(metric):
+    if LOWER.search(metric) or re.search(r"\btime\b", metric, re.IGNORECASE):
         return -1
     return 1 if HIGHER.search(metric) else 0

@@ -39,7 +39,8 @@ def states_answer(text: str, draft: Draft) -> list[str]:
 
     Looked for: a claimed number (also as a percentage, a fraction or rounded), a winner or a trend (`A outperforms B`,
     `decreases monotonically`), a finding (`confirms that`), and words taken over from the expected outcome's own
-    statements. Numbers that are conditions of the claims (`n = 50,000`) are part of the question and allowed.
+    statements. Numbers that are conditions of the claims (`n = 50,000`) or part
+    of a metric's name (`top 20`) belong to the question and are allowed.
 
     Args:
         text: what an agent would read.
@@ -51,8 +52,8 @@ def states_answer(text: str, draft: Draft) -> list[str]:
     allowed = {
         str(Decimal(str(abs(number.value))).normalize())
         for claim in draft.expected.claims
-        for condition in claim.conditions
-        for number in find_numbers(f"{condition.name} {condition.value}")
+        for text in (claim.metric, *(f"{condition.name} {condition.value}" for condition in claim.conditions))
+        for number in find_numbers(text)
     }
     reasons: list[str] = []
     for number in find_numbers(text):

@@ -55,7 +55,7 @@ _UNIT: Final = (
     r"\s[µμnmkMG]?(?:A|V|W|Hz|Ω|m|g|J|N|Pa|K|°C|eV|s)[/·][µμnmk]?[\w°]+|\s?×(?!\s?10)|x\b|[KMB]\b)"
 )
 _NUMBER: Final = re.compile(
-    rf"(?<![\w.^_])(?P<sign>[−–-](?=[\d.]))?(?P<mantissa>{_MANTISSA})(?P<exponent>{_EXPONENT})?"
+    rf"(?<![\w.^_@])(?P<sign>[−–-](?=[\d.]))?(?P<mantissa>{_MANTISSA})(?P<exponent>{_EXPONENT})?"
     rf"(?P<unit>{_UNIT})?(?!\s?[×·]\s?10)"
     rf"(?:\s?(?:±|\+/-|\+-)\s?(?P<pm>{_MANTISSA}(?:{_EXPONENT})?)(?P<unit2>{_UNIT})?)?(?!\.\d)(?!\w)"
 )
@@ -122,6 +122,7 @@ def parse_cell(text: str) -> Quantity | None:
     if re.fullmatch(r"[−–-]?\d{1,3}(?:, \d{3})+(?:\.\d+)?", bare):
         bare = bare.replace(", ", ",")
     bare = re.sub(r"(?<=\d)\s?[eE]\s?([−–+-])\s?(?=\d)", r"e\1", re.sub(r"^\+(?=[\d.])", "", bare))
+    bare = re.sub(r"(\d)\s*\(\d{1,2}\)$", r"\1", bare) if re.search(r"±|\d\.\d", bare) else bare  # a rank behind it
     spread = re.fullmatch(r"(.*\d%?)\s*\((?:±\s?)?[\d.]+%?\)", bare)  # `0.91 (0.02)`: what is in parentheses is unnamed
     numbers = find_numbers(spread.group(1) if spread and "±" not in bare else bare.replace("(±", "±").rstrip(")"))
     if len(numbers) != 1 or numbers[0].relation != "=":

@@ -16,7 +16,7 @@ from extractors._scope import scope_of
 from extractors._vocabulary import find_metric
 from extractors.answers import states_answer
 from extractors.claims import normalize
-from extractors.method_text import Context, MethodLine, caption_text, method_lines, settings_for
+from extractors.method_text import Context, MethodLine, caption_text, is_row_debris, method_lines, settings_for
 from extractors.outcome import compose_expected
 from extractors.prose import clean_name, slugify
 from extractors.questions import agent_instructions, closing_step, compose_question
@@ -44,7 +44,7 @@ def compose_draft(context: Context, experiment: Experiment, problems: list[Probl
     if not plan.claims:
         _report(problems, where, "no task: no claim of it has evidence that holds")
         return None
-    plan.data = plan.data or _data(reading, experiment, plan)
+    plan.data = plan.data or _data(context, experiment, plan)
     if experiment.table is None and not (plan.axes or plan.fixed or plan.data or plan.sweeps):
         _report(problems, where, "no task: its sentences do not say under which conditions the numbers hold")
         return None
@@ -54,7 +54,7 @@ def compose_draft(context: Context, experiment: Experiment, problems: list[Probl
     expected = compose_expected(plan.claims, [line.text for line in statements])
     probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
     question = compose_question(plan, names, _topic(reading, experiment, plan))
-    scope = scope_of(context.labels, plan)
+    scope = scope_of(context.labels, context.data, plan)
     method = method_lines(context, experiment, plan, probe, scope)
     if not method:
         _report(problems, where, "no task: no sentence of the paper says how it was done without stating the result")
@@ -100,8 +100,13 @@ _ON_DATA: Final = re.compile(
 )
 
 
-def _data(reading: Reading, experiment: Experiment, plan: Plan) -> str | None:
-    """What the experiment runs on, from its conditions, its caption or the sentences around it."""
+_WHICH_DATA: Final = re.compile(r"(?:\s(?:in|from|of)\s[^,.;:(]{3,50}?)+(?=[,.;:(]|$)")
+"""What tells an unnamed task apart: `on word prediction in contexts from Wikicorpus`."""
+
+
+def _data(context: Context, experiment: Experiment, plan: Plan) -> str | None:
+    """What the experiment runs on, from its conditions or its caption: a phrase, or the one data set that it names."""
+    reading = context.reading
     for name, value in plan.fixed:
         if re.match(r"data|corpus|benchmark|task|environment|problem", name, re.IGNORECASE):
             return value
@@ -110,7 +115,12 @@ def _data(reading: Reading, experiment: Experiment, plan: Plan) -> str | None:
     if experiment.table is not None:
         match = _ON_DATA.search(caption_text(reading, experiment.table.table).split(". ")[0])
         if match and re.search(r"[A-Za-z]{3}", match["data"]) and not find_metric(match["data"]):
-            return match["data"].strip()
+            caption = match.string
+            more = None if re.search(r"[A-Z]", match["data"]) else _WHICH_DATA.match(caption, match.end())
+            return match["data"].strip() + (more.group().rstrip() if more else "")
+        named = {name for name in context.data if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", plan.caption)}
+        if len(named) == 1:
+            return named.pop()
     return None
 
 
@@ -195,6 +205,8 @@ def _statements(experiment: Experiment) -> list[Line]:
     """Result sentences in reading order without repetitions."""
     seen: dict[str, Line] = {}
     for line in experiment.statements:
+        if is_row_debris(line.text):
+            continue
         seen.setdefault(normalize(line.text).lower(), line)
     return list(seen.values())
 

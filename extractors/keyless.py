@@ -11,19 +11,20 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from extractors._reading import Reading
-from extractors._scope import labels_of
+from extractors._ownership import own_names
+from extractors._reading import Reading, label_key
+from extractors._scope import data_of, labels_of
 from extractors._sentences import run_in_heading
 from extractors.answers import states_answer
 from extractors.drafting import compose_draft, unique_slugs
 from extractors.method_text import Context, caption_text
 from extractors.refining import Index
-from extractors.result_tables import Refusal, read_result_table
+from extractors.result_tables import Refusal, listed_labels, read_result_table
 from extractors.takeaways import find_takeaways
 from pipeline.paper import Document, Table
 from pipeline.progress import Reporter, SilentReporter
 from pipeline.schema import Problem, Record, Severity
-from pipeline.task import Draft
+from pipeline.task import Draft, NumericClaim, TableEvidence
 
 __all__ = ["DraftResult", "draft_tasks"]
 
@@ -60,6 +61,9 @@ def draft_tasks(document: Document, *, max_tasks: int | None = None, reporter: R
     context = Context(
         reading, Index(reading), _definitions(reading), _settings_tables(document), discussed, stated,
         labels_of(found.experiments),
+        data_of(found.experiments, listed_labels(document.tables), [table.caption for table in document.tables])
+        - own_names(reading),
+        frozenset(label_key(e.label) for e in found.experiments if e.table is not None),
     )  # fmt: skip
     reporter.start(_STAGE, len(found.experiments))
     composed: list[tuple[Draft, str]] = []
@@ -142,16 +146,26 @@ def _sentences_of(caption: str) -> list[str]:
 
 
 def _merged(drafts: list[Draft], problems: list[Problem]) -> list[Draft]:
-    """Drop a draft whose claims another one holds too (four in five of them)."""
+    """Drop a draft whose claims another one holds too (four in five of them).
+
+    Between two tables a claim is the same only under the same conditions: percentages of two digits coincide.
+    """
     kept: list[Draft] = []
     for draft in drafts:
-        own = {(claim.metric.lower(), claim.text) for claim in draft.expected.claims}
-        twin = next(
-            (k for k in kept if len(own & {(c.metric.lower(), c.text) for c in k.expected.claims}) >= 0.8 * len(own)),
-            None,
-        )
+        twin = next((other for other in kept if _same_claims(draft, other)), None)
         if twin is None:
             kept.append(draft)
         else:
             _say(problems, draft.slug, f"merged into {twin.slug}: it makes the same claims")
     return kept
+
+
+def _same_claims(draft: Draft, other: Draft) -> bool:
+    from_tables = all(isinstance(d.expected.claims[0].evidence[0], TableEvidence) for d in (draft, other))
+
+    def known(claim: NumericClaim) -> tuple[str, str, frozenset[str]]:
+        values = frozenset(condition.value.lower() for condition in claim.conditions) if from_tables else frozenset()
+        return claim.metric.lower(), claim.text, values
+
+    own = {known(claim) for claim in draft.expected.claims}
+    return len(own & {known(claim) for claim in other.expected.claims}) >= 0.8 * len(own)

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from extractors._reading import Line, Reading, role_of_title
+from extractors._nearby import SETUP_TITLE, context_blocks, is_generic_top, top_title
+from extractors._reading import Line, Reading, label_key, references_in, role_of_title
 from extractors._scope import Scope
 from extractors._vocabulary import FINDING, OBSERVED, WINNER
 from extractors.answers import states_answer
@@ -23,7 +24,7 @@ from extractors.variables import Plan
 from pipeline.paper import SectionKind, Table
 from pipeline.task import Draft, Hyperparameter
 
-__all__ = ["Context", "MethodLine", "caption_text", "method_lines", "settings_for"]
+__all__ = ["Context", "MethodLine", "caption_text", "is_row_debris", "method_lines", "settings_for"]
 
 _MAX_METHOD_SENTENCES: Final = 12
 _MAX_METHOD_CHARACTERS: Final = 2200
@@ -41,12 +42,19 @@ _DOES: Final = re.compile(
     re.IGNORECASE,
 )
 _TALK: Final = re.compile(
-    r"\b(?:these results|supports?|often|it is possible|is known for|requires?|suitable|testbed|tables?|figures?|"
+    r"\b(?:(?:these|such|our) results|supports?|often|it is possible|is known for|requires?|suitable|testbed|"
+    r"tables?|figures?|"
     r"fig\.|shown? in|summari[sz]ed|we (?:believe|hope|anticipate|note|attribute|hypothesi[sz]e)|"
     r"finding|contribution|acknowledg|future|motivat\w+|challeng\w+|important|novel|recently|popular|widely|intuiti\w+|"
     r"limitation|not (?:obvious|clear)|in contrast|lacks?|however|available at|publicly|github|https?:|may\b|might\b|"
     r"want to|as (?:below|follows)|under an? (?:minute|second|hour)|"
     r"(?:this|these)(?=[,.;]|\s(?:from|in|is|are|by|to|for|with)\b)|"
+    r"questions? arise|following observations?|in this (?:sub)?section|to (?:address|answer) the \w+ question|"
+    r"^this experiment\b|"
+    r"will release|experimental results|\bsota\b|state-of-the-art (?:performance|results)|"
+    r"^previous\b|seem to suggest|^for (?:instance|example)\b|\breason is\b|^this (?:work|paper|section|"
+    r"appendix)\b|worth noting|(?:huge|big|large|great|strong|significant) (?:impact|influence|effect)|"
+    r"commonly used|is considered|(?:brief|detailed) analysis|experimental study|the goal of|"
     r"refers? (?:the reader|to)|can serve|found\b(?! in)|(?:is|in|of|by|from|see|solves?) \(\d+\))",
     re.IGNORECASE,
 )
@@ -66,6 +74,10 @@ class Context(NamedTuple):
     """Indices of all result sentences: what states one experiment's result is no method of another."""
     labels: frozenset[str] = frozenset()
     """Names of all methods and data sets that the paper's result tables compare (see `extractors._scope`)."""
+    data: frozenset[str] = frozenset()
+    """Names of the paper's data sets."""
+    results: frozenset[str] = frozenset()
+    """Keys (`table 2`) of the tables that report results."""
 
 
 class MethodLine(NamedTuple):
@@ -108,14 +120,22 @@ def _is_method(reading: Reading, line: Line, stated: frozenset[int], scope: Scop
         return False
     if reading.role(line) in ("skip", "framing") or WINNER.search(text) or _TALK.search(_strip_references(text)):
         return False
+    if re.search(r"\b[Ww]e (?:\w+ly )?(?:also )?(?:observed?|find|found|see|saw|notice[ds]?)\b", text):
+        return False
     if about_others(re.sub(r"^[A-Z]\w+:\s", "", text)):
         return False
     named = scope is not None and reading.role(line) in ("setup", "method") and scope.names(text)
     if not (_DOES.search(text) or named or does_step(text) or _is_general_setup(reading, line)):
         return False
     measured = [c for c in text_claims(text) if c.number.decimals > 0 or c.number.unit == "%"]
-    told = reading.role(line) == "evaluation" and (FINDING.search(text) or OBSERVED.search(text))
+    told = reading.role(line) == "evaluation" and (
+        FINDING.search(text) or OBSERVED.search(text) or _CONCEDES.match(text)
+    )
     return not measured and not told
+
+
+_CONCEDES: Final = re.compile(r"(?:Although|While|Despite|In contrast|Even|Overall|Nevertheless|Still)\b(?! each)")
+"""How sentences of a results section begin that weigh what came out."""
 
 
 def _is_whole_sentence(reading: Reading, line: Line, text: str) -> bool:
@@ -132,6 +152,13 @@ def _is_whole_sentence(reading: Reading, line: Line, text: str) -> bool:
 
 _ROW: Final = re.compile(r"(?:\S*\d[^\s,]*\s+){4,}")
 """Numbers one after the other without commas: a row of a table that no rules or caption mark as one."""
+
+
+def is_row_debris(text: str) -> bool:
+    """Is a row of a table caught in a sentence? Numbers one after the other without commas are no prose."""
+    return _ROW.search(text) is not None
+
+
 _MATH: Final = re.compile(r"[∥∑∏∫∂∇∀∃∈∉⊂⊆⊇∪∩⇒⇔→←↦≤≥≈≡≜∼⊙⊗⊕√∞⟨⟩⌊⌋⌈⌉′˜ˆ]|[^\W\d_]\(\w\)")
 _DEBRIS: Final = re.compile(r"∈\s?R[\da-z]|[)∥|]\s?\d\s\d\b|\b[A-Za-z]{1,2}\(\w\)\s\w\b|[=≤≥]\s*(?:$|[.,;])")
 
@@ -149,18 +176,20 @@ _APPROACH_TITLE: Final = re.compile(
 
 def _describes_approach(reading: Reading, line: Line) -> bool:
     """A step of the paper's own approach, from the section that describes it; formulas do not survive as prose."""
-    top = _top_title(reading, line)
+    top = top_title(reading, line)
     step = reading.role(line) == "method" and bool(_APPROACH_TITLE.search(top))
     return step and not re.search(r"[=≤≥∈∑∏′|]|\w\(\w", line.text) and not OBSERVED.search(line.text)
 
 
-_SETUP_TITLE: Final = re.compile(r"experiment|set-?up|setting|implementation|protocol|evaluation", re.IGNORECASE)
+_SETUP_PART: Final = re.compile(r"data ?sets?\b|settings?\b|implementation|metrics?\b|set-?up|protocol", re.IGNORECASE)
 
 
 def _is_general_setup(reading: Reading, line: Line) -> bool:
     """Under `Experimental setup` every sentence says how things are done, whatever its verb."""
-    top = _top_title(reading, line)
-    return reading.role(line) == "setup" and role_of_title(top) == "setup" and bool(_SETUP_TITLE.search(top))
+    top = top_title(reading, line)
+    if reading.role(line) == "setup" and _SETUP_PART.search(reading.blocks[line.block].title):
+        return True
+    return reading.role(line) == "setup" and role_of_title(top) == "setup" and bool(SETUP_TITLE.search(top))
 
 
 _FLOAT: Final = re.compile(r"^(?:Tables?|Figures?|Fig\.)\s[\w.]+\s(?=(?:var|compar|remov|replac|chang|add)[a-z]*s\s)")
@@ -170,43 +199,42 @@ def _strip_references(text: str) -> str:
     return re.sub(r"\s?\((?:see )?(?:Tables?|Figs?\.?|Figures?|Sections?|Appendix|Eqs?\.)[^()]*\)", "", text)
 
 
-def _context_blocks(reading: Reading, experiment: Experiment) -> set[int]:
-    """The experiment's blocks, what stands directly under their ancestors, and setup blocks beside them."""
-    wanted = set(experiment.blocks)
-    tops = {reading.blocks[b].path[:1] for b in experiment.blocks if reading.blocks[b].path}
-    ancestors = {s for b in experiment.blocks for s in reading.blocks[b].path}
-    own = {reading.blocks[b].section for b in experiment.blocks}
-    for block in reading.blocks:
-        inside = block.path[:1] in tops
-        top = reading.document.sections[block.path[0]].title if block.path else ""
-        if (
-            block.role == "setup" and role_of_title(top) == "setup" and _SETUP_TITLE.search(top)
-        ):  # a section on the setup of all experiments
-            wanted.add(block.order)
-        plain_top = block.section in ancestors and block.section not in own
-        same_section = block.section in own and block.role == reading.blocks[experiment.blocks[0]].role
-        first_of_section = same_section and block.title == (reading.section_title(block.order) or "")
-        if inside and (block.role == "setup" or plain_top or first_of_section):
-            wanted.add(block.order)
-    return wanted
+def _speaks_of(context: Context, experiment: Experiment) -> frozenset[int]:
+    """Passages that refer to results, but only to those of other tables or figures: they tell of those."""
+    reading = context.reading
+    own = {label_key(experiment.label)} if experiment.table is not None else set()
+    keys: dict[int, set[str]] = {}
+    for line in reading.lines:
+        if reading.role(line) == "evaluation":
+            found = {key for key in references_in(line.text) if key.startswith("figure") or key in context.results}
+            keys.setdefault(line.passage, set()).update(found)
+    return frozenset(passage for passage, found in keys.items() if found and not found & own) if own else frozenset()
 
 
-def _generic_top(reading: Reading, experiment: Experiment) -> bool:
-    """Is the experiment one of several under a heading such as `Experiments`, so that the setup there is its own too?
-
-    Under a heading with a subject (`DNS tunnel classification`) a setup passage may be about that subject only.
-    """
-    for block in experiment.blocks:
-        path = reading.blocks[block].path
-        title = reading.document.sections[path[0]].title if path else ""
-        if re.search(r"experiment|evaluation|result|empirical|simulation|numerical|appendi", title, re.IGNORECASE):
-            return True
-    return False
+def _subject(reading: Reading, line: Line) -> str:
+    """What a paragraph is about: the title of its block, or the words that its first sentence begins with."""
+    start = " ".join(reading.document.passages[line.passage].text.split()[:4])
+    return f"{reading.blocks[line.block].title} {start}"
 
 
-def _top_title(reading: Reading, line: Line) -> str:
-    path = reading.blocks[line.block].path
-    return reading.document.sections[path[0]].title if path else ""
+_POINTS_BACK: Final = re.compile(r"^(?:(?:Then|Also|And|Here),?\s)?(?:it|they|this|these)\s|,\sthey\s", re.IGNORECASE)
+
+
+def _taken(candidates: Sequence[tuple[float, Line]], line: Line) -> bool:
+    return bool(candidates) and candidates[-1][1].order == line.order - 1 and candidates[-1][1].passage == line.passage
+
+
+def _is_comparison(reading: Reading, line: Line) -> bool:
+    titles = f"{reading.blocks[line.block].title} {reading.section_title(line.block) or ''}"
+    return bool(_COMPARES.search(line.text) or re.search(r"baseline|compar(?:ed|ison) ", titles, re.IGNORECASE))
+
+
+_COMPARES: Final = re.compile(
+    r"\bcompar\w+\b.{0,80}\b(?:methods?|approach(?:es)?|algorithms?|baselines?|models?|art)\b|\bbaselines?\b|"
+    r"\bagainst\b.{0,40}\b(?:methods|approaches|algorithms|models)\b|"
+    r"\b(?:algorithms|methods|models|baselines) are selected",
+    re.IGNORECASE,
+)
 
 
 def _query(reading: Reading, experiment: Experiment, plan: Plan) -> str:
@@ -225,25 +253,34 @@ def method_lines(
     """Sentences on how to do it: from the experiment's own blocks and setup first, then from anywhere by retrieval."""
     reading = context.reading
     stated = context.stated
-    near = _context_blocks(reading, experiment)
+    near = context_blocks(reading, experiment)
     ranked = context.lookup.search(_query(reading, experiment, plan), 60)
     score = {line.order: value for value, line in ranked}
     top = next((value for value, line in ranked if line.order not in stated), 1.0)
-    generic = _generic_top(reading, experiment)
+    generic = is_generic_top(reading, experiment)
     sections = {reading.blocks[block].section for block in experiment.blocks}
     candidates: list[tuple[float, Line]] = []
+    elsewhere = _speaks_of(context, experiment)
+    alone = experiment.table is not None and experiment.table.copied > 0
     for line in reading.lines:
+        if line.passage in elsewhere or (alone and _is_comparison(reading, line)):
+            continue  # another float's experiment, or a comparison with numbers that were not measured here
+        if _POINTS_BACK.search(line.text) and reading.role(line) != "method" and not _taken(candidates, line):
+            continue  # `they calculate ...`: of whom, the sentence before says, which is not about this experiment
         own = line.block in experiment.blocks
         close = line.block in near
         beside = reading.blocks[line.block].section in sections and close
         worth = score.get(line.order, 0.0) / top
+        if not scope.runs_on(_subject(reading, line)):
+            continue  # a paragraph on another data set
         if not close and reading.role(line) == "evaluation":
             continue  # that is how another experiment is done
         # retrieved from elsewhere, a sentence must match at least half as well as the best one
-        common = close and role_of_title(_top_title(reading, line)) == "setup"
+        common = close and role_of_title(top_title(reading, line)) == "setup"
         if not (own or common or generic) and line.block in context.discussed:
             continue  # likewise: a setup passage under a heading with a subject that refers to another table
-        least = 0.0 if own or beside or common or (close and generic) else 0.3 if close else 0.5
+        theory = own and reading.role(line) == "method"  # a result told inside the method's own section
+        least = 0.3 if theory else 0.0 if own or beside or common or (close and generic) else 0.3 if close else 0.5
         if _describes_approach(reading, line):
             least = min(least, 0.2)
         if worth >= least and scope.fits(line.text) and _is_method(reading, line, stated, scope):
@@ -295,8 +332,8 @@ def settings_for(
     )
     claimed = frozenset(n.text for claim in plan.claims for n in find_numbers(claim.text))
     lines = [item.line for item in method]
-    near = _context_blocks(reading, experiment)
-    if not _generic_top(reading, experiment):
+    near = context_blocks(reading, experiment)
+    if not is_generic_top(reading, experiment):
         setups = {b for b in near if reading.blocks[b].path and role_of_title(
             reading.document.sections[reading.blocks[b].path[0]].title) == "setup"}  # fmt: skip
         near = setups | set(experiment.blocks)
@@ -312,13 +349,15 @@ def settings_for(
         line for line in dict.fromkeys(lines) if scope.fits(line.text)
         and (_is_method(reading, line, stated) or (reading.role(line) == "setup" and not _only_results(line)))
     ]  # fmt: skip
-    found = list(find_settings(reading, usable, varying, claimed, own))
+    compared = [axis.values for axis in plan.axes if axis.kind in ("method", "dataset") and len(axis.values) > 1]
+    found = list(find_settings(reading, usable, varying, claimed, own, compared))
     methods = [value for axis in plan.axes if axis.kind == "method" for value in axis.values]
     methods += [value for name, value in plan.fixed if "method" in name.lower() or "model" in name.lower()]
     for table in context.settings_tables:
         found += settings_of_table(table, methods)
+    listed = {name.lower() for name in (*context.labels, *context.data)}  # a data set's name sets nothing
     names: dict[str, Hyperparameter] = {}
-    for setting in filter(lambda setting: scope.sets(setting.name), found):
+    for setting in filter(lambda setting: scope.sets(setting.name) and setting.name.lower() not in listed, found):
         names.setdefault(setting.name.lower(), setting)
     return tuple(names.values())
 

@@ -25,6 +25,7 @@ __all__ = ["compose_expected", "restate_expected"]
 Comparison = tuple[str, Literal["<", ">", "="], str]
 _MAX_COMPARISONS: Final = 40
 _MAX_SENTENCES: Final = 6
+_MAX_LISTED: Final = 8
 """A summary is read, not searched: what a reviewer reads at one go; the claims hold the rest."""
 _MAX_QUOTES: Final = 3
 _MAX_SERIES: Final = 4
@@ -147,8 +148,8 @@ def _comparisons(claims: Sequence[NumericClaim], roles: Roles) -> tuple[Comparis
     bands of the two claims are no claim and are left out.
     """
     found: list[Comparison] = []
-    if not roles.axes or roles.axes[0].name == "statistic":
-        return ()
+    if not roles.axes or roles.axes[0].name == "statistic" or roles.axes[0].kind == "dataset":
+        return ()  # a number on one data set is not comparable with that on another
     first = roles.axes[0]
     for metric in _metrics(claims):
         for members in _groups(claims, metric, roles, first.name).values():
@@ -184,7 +185,9 @@ def _under(key: Sequence[tuple[str, str]]) -> str:
         if re.fullmatch(r"(?:none|no|yes|all|both|full|true|false|on|off)", value, re.IGNORECASE):
             told.append(f"{clean_name(name)} {value}")
         else:
-            told.append(value if re.search(r"[^\W\d_]{2}", value) else f"{clean_name(name)} = {plain_number(value)}")
+            told.append(
+                value if re.search(r"[^\W\d_].?[^\W\d_]", value) else f"{clean_name(name)} = {plain_number(value)}"
+            )
     return ", ".join(told)
 
 
@@ -219,6 +222,10 @@ def _of_metric(claims: Sequence[NumericClaim], metric: str, roles: Roles) -> lis
     numeric = next((axis for axis in axes if axis.kind == "number" and len(axis.values) > 2), None)
     if numeric is not None:
         return _trend(claims, metric, roles, numeric)
+    if axes[0].kind == "dataset":
+        listed = [_told(claim, axes[0], roles) for claim in own[:_MAX_LISTED]]
+        more = [f"further {lower_first(metric)} values are in the claims"] if len(own) > _MAX_LISTED else []
+        return [f"{name} is {join_names([*listed, *more])}."]
     return _ranking(claims, metric, roles, axes[0])
 
 
@@ -259,7 +266,7 @@ def _ranking(claims: Sequence[NumericClaim], metric: str, roles: Roles, axis: Ax
     word, name = "lowest" if direction < 0 else "highest", lower_first(metric)
     if not groups:
         own = [claim for claim in claims if claim.metric == metric]
-        return [f"{name} is {join_names([_told(claim, axis) for claim in own[:_MAX_SERIES]])}."]
+        return [f"{name} is {join_names([_told(claim, axis, roles) for claim in own[:_MAX_SERIES]])}."]
     if len(groups) == 1:
         return [f"{name} is {word} for {_listed(_ordered(groups[0][1], direction), axis)}."]
     leads, seconds = _places(groups, axis, direction)
@@ -320,10 +327,13 @@ def _values_of_leader(groups: _Grouped, axis: Axis, label: str) -> str:
     return f" ({_shown(low)} to {_shown(high)})" if low.value < high.value else f" ({_shown(low)})"
 
 
-def _told(claim: NumericClaim, axis: Axis) -> str:
-    key = [(c.name, c.value) for c in claim.conditions]
+def _told(claim: NumericClaim, axis: Axis, roles: Roles) -> str:
+    """A claim with what sets it apart: the value of the axis and of the others that vary, not what all share."""
+    fixed = {name for name, _ in roles.fixed} | set(roles.attributes)
+    key = [(c.name, c.value) for c in claim.conditions if c.name != axis.name and c.name not in fixed]
     label = _value_of(claim, axis.name)
-    return f"{_shown(claim)} for {label or _under(key)}"
+    told = [*([(axis.name, label)] if label else []), *key] or [(c.name, c.value) for c in claim.conditions]
+    return f"{_shown(claim)} {'on' if axis.kind == 'dataset' and label else 'for'} {_under(told)}"
 
 
 def _listed(ranked: Sequence[NumericClaim], axis: Axis) -> str:

@@ -21,6 +21,7 @@ __all__ = [
     "name_list",
     "plain_number",
     "plural",
+    "singular",
     "slugify",
     "spoken",
     "unmarked",
@@ -29,9 +30,14 @@ __all__ = [
 
 _SMALL: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _CITATION: Final = re.compile(
-    r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]|"
+    r"\s?\[(?!0\b)\d+(?:\s?[,;–-]\s?\d+)*\]|"
     r"\s?[\[(](?:e\.g\.,? |see |cf\. )?[A-Z][^()\[\]]{1,80}?,? ?(?:19|20)\d\d[a-z]?(?:[;,] ?[^()\[\]]{0,80}?)*[\])]"
 )
+_CITED_SOURCE: Final = re.compile(
+    rf"(?:(?:^|,\s)(?:[Ff]ollowing|[Aa]s(?:\s\w+)?\s(?:by|in))|\s(?:by|in|from|following))(?:{_CITATION.pattern}),?"
+)
+"""A reference that a sentence leans on grammatically (`trained by [1]`, `as done in (Li 2018),`) goes with its "
+"words."""
 _CROSS_REFERENCE: Final = re.compile(
     r"\s?\((?:see |cf\. |e\.g\.,? )?(?:Tables?|Tab\.|Figs?\.?|Figures?|Sections?|Sects?\.|Secs?\.|Eqs?\.?|Equations?|"
     r"Appendix|Appendices|App\.|Algorithms?)\s[^()]*\)|"
@@ -44,7 +50,7 @@ _CROSS_REFERENCE: Final = re.compile(
 )
 _LEFT_OVER: Final = re.compile(
     r"\b(?:Tables?|Tab\.|Figs?\.|Figures?|Sections?|Sec\.|Appendix|Equations?|Eqs?\.|Algorithm)\s?(?:[IVX]+\b|"
-    r"[A-Z]?\.?\d)|"
+    r"[A-Z]?\.?\d|(?<=Appendix )[A-Z]\b)|"
     r"\bthis (?:paper|section|appendix|work)\b|\bfollowing (?:section|subsection|table)|\bour (?:code|paper|"
     r"contribution)"
 )
@@ -72,7 +78,8 @@ _NO_STEP: Final = re.compile(
     r"[a-z-]+ed|are|were|have|had|do|did|can|could|may|might|will|would|should|must|shall|not|now|both|all|hereby|"
     r"find|found|see|saw|observe|note|believe|think|thought|hope|expect|conclude|show|argue|hypothesi[sz]e|want|wish|"
     r"know|knew|get|got|made|gave|began|wrote|held|built|left|thus|therefore|here|present|propose|introduce|refer|"
-    r"study|discuss|share|release|provide|publish|describe|summari[sz]e|review|focus|address|make|leave|notice|suspect|acknowledge|thank|attribute|[a-z]+ly"
+    r"study|discuss|share|release|provide|publish|describe|summari[sz]e|review|focus|address|make|leave|notice|"
+    r"suspect|acknowledge|thank|attribute|[a-z]+ly"
 )
 _ADVERB: Final = (
     r"(?:first|then|also|further|next|additionally|randomly|again|finally|simply|directly|always|only|instead)"
@@ -110,7 +117,7 @@ def clean_name(text: str) -> str:
     """A header or label as it reads in a sentence: `# of Atoms` -> `number of atoms`, `Order m` -> `order m`."""
     text = re.sub(r"^#\s*(?:of\s)?", "number of ", text.strip())
     text = re.sub(r"^(?:No\.|Num\.|Number) of ", "number of ", text)
-    words = [w.lower() if re.fullmatch(r"[A-Z][a-z]+", w) else w for w in text.split()]
+    words = [w.lower() if re.fullmatch(r"[A-Z][a-z]+(?:-[a-z]+)*", w) else w for w in text.split()]
     return " ".join(words)
 
 
@@ -133,9 +140,22 @@ def with_article(name: str) -> str:
 def plural(name: str) -> str:
     """`dataset` -> `datasets`, `study` -> `studies`; a bare symbol is `values of n`."""
     bare = clean_name(name)
+    if bare.endswith("data"):
+        return bare
+    if bare.startswith("number of "):
+        return bare.replace("number", "numbers", 1)
     if bare.endswith("s") or re.search(r"\b\w$", bare):
         return bare if bare.endswith("s") else f"values of {bare}"
     return f"{bare[:-1]}ies" if re.search(r"[^aeiou]y$", bare) else f"{bare}s"
+
+
+def singular(name: str) -> str:
+    """`models` -> `model`, `studies` -> `study`; `bias`, `loss` and names in capitals stay."""
+    if name.startswith("number of "):
+        return name
+    if re.search(r"[a-z]{2}ies$", name):
+        return f"{name[:-3]}y"
+    return re.sub(r"(?<=[a-z]{2}[b-hj-rt-z])s$|(?<=[a-z]{2}e)s$", "", name)
 
 
 def lower_first(text: str) -> str:
@@ -193,9 +213,11 @@ def adapt_sentence(text: str) -> str | None:
         text: one sentence, as printed.
     """
     pointer = next((match for match in _CROSS_REFERENCE.finditer(text) if match.start() > 0), None)
-    bare = re.sub(r"\s+", " ", _CROSS_REFERENCE.sub("", _CITATION.sub("", text))).strip()
+    uncited = _CITED_SOURCE.sub("", text)
+    bare = re.sub(r"\s+", " ", _CROSS_REFERENCE.sub("", _CITATION.sub("", uncited))).strip()
     if pointer is not None and "(" not in pointer.group() and len(bare.split()) < 9:
         return None  # the reference was what it said
+    bare = re.sub(r"^\(\d\)\s(?!.*\(\d\))", "", bare)
     text = re.sub(r"^(?:[•◦▪–-]\s*|\d{1,2}(?=[A-Z][a-z]|We\b)|\d{1,2}\s(?=(?:We|The|This|For|In|All)\b))", "", bare)
     text = re.sub(r"(?<=[a-z)])(?<!\d\))\d{1,2}(?=:\s|,\s(?:which|where|and)\b)", "", text)  # the mark of a footnote
     text = re.sub(r"(?<=[a-z)]\.)\d{1,2}\s(?=[A-Z])", " ", text)

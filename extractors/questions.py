@@ -17,6 +17,7 @@ from extractors.prose import (
     name_list,
     plain_number,
     plural,
+    singular,
     unmarked,
     with_article,
 )
@@ -91,7 +92,7 @@ def compose_question(plan: Plan, names: Mapping[str, str], topic: str) -> str:
     """
     metrics = metric_phrase(plan.metrics, names)
     where = _where(plan)
-    method = next((v for n, v in plan.fixed if n.lower() in _METHOD_NAMES), None)
+    method = next((unmarked(v) for n, v in plan.fixed if n.lower() in _METHOD_NAMES), None)
     axes = [axis for axis in plan.axes if axis.name != "statistic"]
     if not axes:
         return _plain_question(plan, metrics, where, method, topic)
@@ -109,13 +110,25 @@ def compose_question(plan: Plan, names: Mapping[str, str], topic: str) -> str:
         values = name_list(first.values, plural(first.name), 4)
         if method:
             return f"How well does {method} perform in terms of {metrics} on {values}{tail}?"
-        return f"What {metrics} can be reached on {values}{tail}?"
+        return f"What {metrics}{_measured_of(plan)} can be reached on {values}{tail}?"
     noun = "settings" if first.name in ("setting", "group", "condition") else plural(first.name)
     values = name_list([unmarked(value) for value in first.values], noun, 4)
     generic = first.name.lower() in (*_METHOD_NAMES, "setting", "group", "condition")
     if generic:
         return f"How do {values} compare in {metrics}{where}{tail}?"
-    return f"How does the choice of {plan.name_of(first.name)} ({values}) affect {metrics}{where}{tail}?"
+    of = f" of {method}" if method else ""
+    return f"How does the choice of {plan.name_of(first.name)} ({values}) affect {metrics}{of}{where}{tail}?"
+
+
+def _measured_of(plan: Plan) -> str:
+    """` of models trained on small clean datasets`, by the caption, where neither rows nor columns say what was run."""
+    caption = re.sub(r"^\s*(?:TABLE|Table|Tab\.)\s*[\w.]+\s*[:.|–-]?\s*", "", plan.caption)
+    match = re.match(
+        r"[^.;:]{3,60}?\sof\s(?P<of>(?:the\s|our\s)?[a-z][^.;:()]{4,80}?)"
+        r"(?=\s(?:in|of|from)\s(?:Alg|Sec|Eq|Tab|Fig|App)|\.(?:\s|$)|[;:(]|$)",
+        caption,
+    )
+    return f" of {re.sub(r'^our', 'the', match['of'])}" if match else ""
 
 
 def _tail(plan: Plan, others: Sequence[Axis]) -> str:
@@ -169,7 +182,7 @@ def agent_instructions(plan: Plan, names: Mapping[str, str], settings: Sequence[
     if axes:
         first = axes[0]
         values = [_with_attributes(plan, value, first.name) for value in first.values]
-        lines.append(f"- Run each {plan.name_of(first.name)}: {'; '.join(values)}.")
+        lines.append(f"- Run each {singular(plan.name_of(first.name))}: {'; '.join(values)}.")
     if len(axes) < len(plan.axes) and any(axis.name == "statistic" for axis in plan.axes):
         statistics = next(axis.values for axis in plan.axes if axis.name == "statistic")
         lines.append(f"- Report the {join_names(list(statistics))}.")
@@ -192,7 +205,7 @@ def closing_step(plan: Plan, names: Mapping[str, str]) -> str:
     metrics = metric_phrase(plan.metrics, names, 8)
     axes = [axis for axis in plan.axes if axis.name not in ("group", "statistic")]
     runs = [
-        f"{plan.name_of(axis.name)} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
+        f"{singular(plan.name_of(axis.name))} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
         for axis in axes[:1]
     ]
     runs += [
@@ -200,7 +213,7 @@ def closing_step(plan: Plan, names: Mapping[str, str]) -> str:
         for axis in (*axes[1:], *plan.sweeps)
     ]
     over = f" for each {join_names(runs)}" if runs else ""
-    method = next((f" of {v}" for n, v in plan.fixed if n.lower() in _METHOD_NAMES), "")
+    method = next((f" of {unmarked(v)}" for n, v in plan.fixed if n.lower() in _METHOD_NAMES), "")
     return f"Measure {metrics}{method}{_where(plan)}{over}."
 
 

@@ -124,10 +124,29 @@ def _settings_in(text: str, own: bool) -> list[_Setting]:
     return found
 
 
+def _of_some(text: str, compared: Sequence[Sequence[str]]) -> str:
+    """` (MSVD)` where a sentence names some of the compared things and not the others; nothing else."""
+    for values in compared:
+        names = [re.sub(r"\s*\(ours\)$", "", value, flags=re.IGNORECASE) for value in values]
+        held = [name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
+        words = any(re.fullmatch(r"[A-Z]?[a-z]+", name) for name in held)  # `Value`, `Default`: words of any sentence
+        if 0 < len(held) < len(names) and not words:
+            return f" ({', '.join(held)})"
+    return ""
+
+
+def _shortens(short: str, name: str) -> bool:
+    """Is a header an abbreviation of the name (`dim` of `dimension`)?"""
+    return len(short) >= 3 and name.startswith(short) and " " not in name
+
+
 def find_settings(
-    reading: Reading, lines: Iterable[Line], exclude: frozenset[str], claimed: frozenset[str], own: frozenset[int]
-) -> tuple[Hyperparameter, ...]:
+    reading: Reading, lines: Iterable[Line], exclude: frozenset[str], claimed: frozenset[str], own: frozenset[int],
+    compared: Sequence[Sequence[str]] = (),
+) -> tuple[Hyperparameter, ...]:  # fmt: skip
     """Settings that sentences state, first statement first.
+
+    What a sentence says of some of the compared methods or data sets alone is named after them: `batch size (MSVD)`.
 
     Args:
         reading: the paper.
@@ -135,6 +154,7 @@ def find_settings(
         exclude: names (lower case) that vary in the experiment and therefore have no single value.
         claimed: printed numbers of the claims: a result is not a setting.
         own: indices of the experiment's own sentences; a bare symbol means the same thing only there.
+        compared: the values of each variable that is compared (methods, data sets).
     """
     found: dict[str, Hyperparameter] = {}
     lines = list(lines)
@@ -144,13 +164,17 @@ def find_settings(
             given.setdefault(name, set()).add(value)
     several = {name for name, values in given.items() if len(values) > 1}  # `ρ = 0.3` here and `ρ = 0.4` there
     for line in lines:
-        for name, printed in _settings_in(line.text, line.order in own):
+        for setting, printed in _settings_in(line.text, line.order in own):
+            name = f"{setting}{_of_some(line.text, compared)}"
             key = re.sub(r"s$", "", name.lower())
             value = printed.rstrip(",.")
             numbers = {number.text for number in find_numbers(value)}
             if re.match(r"[A-Za-zα-ω]{1,2}(?:max|min|\d)?$", name) and (line.order not in own or name in several):
                 continue
-            if key in found or key in exclude or name.lower() in exclude or numbers & claimed:
+            if re.search(r"\d,\d{1,2}(?:,|$)", value):
+                continue  # `2,3,4` lists values, `10,000` is one
+            varied = key in exclude or name.lower() in exclude or any(_shortens(short, key) for short in exclude)
+            if key in found or varied or numbers & claimed:
                 continue
             if re.sub(r"\s", "", normalize(value)) not in re.sub(r"\s", "", normalize(line.text)):
                 continue

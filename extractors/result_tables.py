@@ -6,15 +6,24 @@ Refusals are values with a reason, because a reader wants to know why a table of
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from extractors._table_layout import Layout, layout_of, split_header
-from extractors._table_roles import Axis, Metric, Refusal, ResultCell, Roles, headers_of, label_words
-from extractors._vocabulary import INDEX_HEADER, SETTING, find_metric, is_metric_header
+from extractors._conditions import label_words
+from extractors._ownership import cited_in, is_own, uncited, without_citation
+from extractors._paired import split_pairs
+from extractors._refusals import not_results
+from extractors._surroundings import Surroundings
+from extractors._table_layout import layout_of, split_header
+from extractors._table_roles import Axis, Metric, Refusal, ResultCell, Roles
+from extractors._vocabulary import INDEX_HEADER
 from pipeline.paper import Table
 
-__all__ = ["Axis", "Metric", "Refusal", "ResultCell", "ResultTable", "axis_kind", "known_labels", "read_result_table"]
+__all__ = [
+    "Axis", "Metric", "Refusal", "ResultCell", "ResultTable", "Source", "axis_kind", "known_labels", "listed_labels",
+    "read_result_table",
+]  # fmt: skip
 
 
 class ResultTable(NamedTuple):
@@ -26,21 +35,15 @@ class ResultTable(NamedTuple):
     metrics: tuple[Metric, ...]
     copied: int
     """Numbers left out because the paper took them from elsewhere."""
+    copied_reason: str = ""
+    others: frozenset[str] = frozenset()
+    """Names in the rows that were left out: methods that other papers ran."""
 
 
-_SETTINGS_CAPTION: Final = re.compile(
-    r"hyper-?param|search (?:space|grid|range)|training (?:details|settings|configuration)|notation|list of symbols|"
-    r"configurations? (?:used|for)|architecture details|implementation details",
-    re.IGNORECASE,
-)
-_STATISTICS_CAPTION: Final = re.compile(
-    r"statistic|data ?sets? (?:details|description|overview|sizes?|splits?|used|characteristics|summary)|"
-    r"(?:details|description|overview|summary|characteristics|sizes?) of (?:the |our |all )?(?:\w+ )?data ?sets?|"
-    r"number of (?:trainable )?(?:parameters|samples|papers|examples|documents|instances)|corpus sizes?",
-    re.IGNORECASE,
-)
+_MARK: Final = r"[∗*†‡§♦♥♠♣⋆▲△◦]"
 _COPIED: Final = re.compile(
-    r"(?P<mark>[∗*†‡§])\s?[^.∗*†‡§]{0,80}\b(?:taken|reported|copied|quoted|numbers are|results are|borrowed|cited)\b"
+    rf"(?P<mark>{_MARK})\s?[^.∗*†‡§♦♥♠♣⋆▲△◦]{{0,80}}\b(?:taken|reported|copied|quoted|numbers are|results are|"
+    rf"borrowed|cited)\b"
     r"[^.]{0,30}\b(?:from|in|by)\b"
 )
 _METHOD_AXIS: Final = re.compile(
@@ -50,7 +53,8 @@ _METHOD_AXIS: Final = re.compile(
     re.IGNORECASE,
 )
 _DATASET_AXIS: Final = re.compile(
-    r"data|(?:training|test) sets?|corpus|domain|benchmark|environment|problem|function|graph|task|language|scene|game",
+    r"data|^split$|(?:training|test) sets?|corpus|domain|benchmark|environment|problem|function|graph|task|"
+    r"language|scene|game",
     re.IGNORECASE,
 )
 
@@ -65,63 +69,126 @@ def axis_kind(name: str, values: Sequence[str]) -> str:
 
 
 def read_result_table(
-    table: Table, described: str = "", known: Mapping[str, str] | None = None, text: str = ""
+    table: Table, near: Surroundings | None = None, source: Source | None = None
 ) -> ResultTable | Refusal:
     """Decide whether a table reports results, and read them.
 
     Args:
         table: the table as a grid.
-        described: the sentences of the paper that refer to it; they may name the metric that its headers leave out.
-        known: label (lower case) -> the header under which other tables of the paper list it, for columns whose own
-            heading does not say what they are (see `known_labels`).
-        text: the paper's prose, in which an abbreviated header (`WFC`) is written out.
+        near: what the paper says around it; without it the table is read by itself.
+        source: what the paper says about where the numbers of its baselines are from.
     """
+    near = near or Surroundings()
+    printed = table
+    table, origin = split_pairs(printed)
     layout = layout_of(table)
-    if len(layout.values) < 2:
-        return Refusal("empty", "its body holds no numbers that stand alone in a cell")
-    refusal = _not_results(table, layout)
-    if refusal is not None:
-        return refusal
-    roles = Roles(table, layout, described, known or {}, text)
-    if roles.refusal is not None:
-        return roles.refusal
-    cells = [cell for value in layout.values if (cell := roles.read(value)) is not None]
-    marks = {match["mark"] for match in _COPIED.finditer(f"{table.caption} {described}")}
-    own = [cell for cell in cells if not any(value.rstrip().endswith(tuple(marks)) for _, value in cell.conditions)]
-    if marks and len(own) < 2:
-        return Refusal("copied", "its numbers are marked as taken from other work")
-    if len(own) < 2:
+    roles = Roles(table, layout, near) if len(layout.values) > 1 else None
+    refusal = _EMPTY if roles is None else not_results(table, layout) or roles.refusal
+    if roles is None or refusal is not None:
+        return refusal or _EMPTY
+    read = [cell for value in layout.values if (cell := roles.read(value)) is not None]
+    read = [cell for cell in read if not any(_AVERAGE.fullmatch(value) for _, value in cell.conditions)] or read
+    cells = _told_apart(read)
+    columns = Counter((cell.row, cell.metric.name, frozenset(cell.conditions)) for cell in read)
+    if 3 * len(cells) < 2 * len(read) or any(count > 1 for count in columns.values()):
+        return Refusal("unclear", "many of its numbers cannot be told apart by their headers and labels")
+    if len(cells) < 2:
         return Refusal("no_metric", "fewer than two of its numbers can be tied to a metric")
+    own, reason = _of_the_authors(cells, table, near, source or Source())
+    if len(own) < 2:
+        return Refusal("copied", f"its numbers are other papers': {reason}")
+    own = [
+        cell._replace(
+            conditions=tuple((n, re.sub(rf"\s?{_MARK}+$", "", without_citation(v))) for n, v in cell.conditions),
+            column=origin[cell.column], text=printed.grid[cell.row][origin[cell.column]],
+        )
+        for cell in own
+    ]  # fmt: skip
     metrics = tuple(dict.fromkeys(cell.metric for cell in own))
-    return ResultTable(table, tuple(own), _axes(own), metrics, len(cells) - len(own))
+    kept = {value for cell in own for _, value in cell.conditions}
+    others = frozenset(without_citation(value) for cell in cells for _, value in cell.conditions) - kept
+    return ResultTable(printed, tuple(own), _axes(own), metrics, len(cells) - len(own), reason, others)
 
 
-def _labels(layout: Layout) -> list[str]:
-    return list(dict.fromkeys(text for value in layout.values for _, text in value.labels if text))
-
-
-def _not_results(table: Table, layout: Layout) -> Refusal | None:
-    headers, labels = headers_of(layout), _labels(layout)
-    metrics = [text for text in [*headers, *labels, *layout.label_heads] if is_metric_header(text)]
-    names = [split_header(text)[0] for text in [*headers, *labels]]
-    settings = [name for name in names if re.fullmatch(SETTING, name, re.IGNORECASE)]
-    if _SETTINGS_CAPTION.search(table.caption) and not metrics:
-        return Refusal("settings", "its caption says that it lists settings, not results")
-    if len(settings) >= 3 and len(settings) > len(metrics) + 1:
-        return Refusal("settings", f"most of its entries are settings ({', '.join(settings[:3])})")
-    if _STATISTICS_CAPTION.search(table.caption) and not metrics and not find_metric(table.caption):
-        return Refusal("statistics", "its caption says that it describes data or sizes, not results")
-    counts = [
-        h for h in headers if re.match(r"#|(?:number|num\.?|no\.) of\b|papers\b|training$|validation$|test$", h, re.I)
+def _of_the_authors(
+    cells: Sequence[ResultCell], table: Table, near: Surroundings, source: Source
+) -> tuple[list[ResultCell], str]:
+    """The cells that the authors measured: by marks, which tell row by row, else by what the text says of all rows."""
+    marks = {match["mark"] for match in _COPIED.finditer(f"{table.caption} {near.described}")}
+    marks |= {m["mark"] for m in _COPIED.finditer(near.text)} & set("♦♥♠♣▲△")  # no footnote signs: one meaning a paper
+    unmarked = [
+        cell for cell in cells if not any(value.rstrip().endswith(tuple(marks)) for _, value in cell.conditions)
     ]
-    named = bool(re.search(r"accurac|error|score|rate|loss|precision|recall", table.caption, re.IGNORECASE))
-    if not metrics and counts and len(counts) * 2 >= len(headers) and not named:
-        return Refusal("statistics", f"its columns are counts ({', '.join(counts[:3])})")
-    return None
+    if len(unmarked) < len(cells):
+        return unmarked, _MARKED
+    return _measured_here(cells, near, source)
+
+
+def _told_apart(cells: Sequence[ResultCell]) -> list[ResultCell]:
+    """The cells that no other one contradicts: the same metric under the same conditions has one value."""
+    seen = Counter((cell.metric.name, frozenset(cell.conditions)) for cell in cells)
+    return [cell for cell in cells if seen[cell.metric.name, frozenset(cell.conditions)] == 1]
+
+
+class Source(NamedTuple):
+    """What the paper says about where the numbers of other methods are from; empty where it says nothing."""
+
+    copied: str = ""
+    """The sentence by which they are other papers' numbers."""
+    reran: str = ""
+    """The sentence by which the authors ran them."""
+
+
+def _are_published(cells: Sequence[ResultCell], mine: Sequence[ResultCell], text: str) -> bool:
+    """Are the rows beside the authors' own set against them (`(ours)`), or methods that the paper cites?
+
+    Variants of an ablation are neither.
+    """
+    if any(is_own(value, frozenset()) for cell in mine for _, value in cell.conditions):
+        return True
+    kept = {value for cell in mine for _, value in cell.conditions}
+    others = {value for cell in cells if cell not in mine for _, value in cell.conditions if value not in kept}
+    named = {value for value in others if re.search(r"[^\W\d_]{2}|[A-Z]", value)}
+    return 2 * sum(not uncited(value) or cited_in(text, value) for value in named) >= len(named)
+
+
+_PUBLISHED: Final = re.compile(
+    r"leader ?board|published|previous|prior (?:work|art)|existing|state[- ]of[- ]the[- ]art|\bsota\b|reported|"
+    r"literature",
+    re.IGNORECASE,
+)
+_AVERAGE: Final = re.compile(r"(?:avg|ave|average|mean)\.?", re.IGNORECASE)
+"""A row or column computed from the others, no data set or method of its own."""
+_EMPTY: Final = Refusal("empty", "its body holds no numbers that stand alone in a cell")
+_MARKED: Final = "marked as taken from other work"
+
+
+def _measured_here(cells: Sequence[ResultCell], near: Surroundings, source: Source) -> tuple[list[ResultCell], str]:
+    """The cells that the authors measured, and why the others are left out.
+
+    Only where a row is known to be the authors' own can the others be known not to be.
+    """
+    mine = [cell for cell in cells if any(is_own(value, near.own) for _, value in cell.conditions)]
+    if not mine or len(mine) == len(cells):
+        return list(cells), ""
+    cells_here = [cell for cell in cells if not any(n == "group" and _PUBLISHED.search(v) for n, v in cell.conditions)]
+    if len(cells_here) < len(cells) and not source.reran:
+        return cells_here, "rows under a heading that calls them published or leading systems"
+    if source.copied and _are_published(cells, mine, near.text):
+        return mine, f"“{source.copied}”"
+    plain = [cell for cell in cells if all(uncited(value) for _, value in cell.conditions) or cell in mine]
+    if len(plain) < len(cells) and not source.reran:
+        return plain, "rows that cite another paper, which the text does not say were run again"
+    return list(cells), ""
 
 
 def known_labels(tables: Sequence[Table]) -> dict[str, str]:
     """What the row labels of a paper's tables are called: `rings` -> `Problem`, from tables with a header for them."""
+    return {label_words(label): name for label, name in reversed(listed_labels(tables).items())}
+
+
+def listed_labels(tables: Sequence[Table]) -> dict[str, str]:
+    """Row labels as printed -> the header over them, of all tables; the first table that lists a label counts."""
     known: dict[str, str] = {}
     for table in tables:
         head, body = table.grid[: table.header_rows], table.grid[table.header_rows :]
@@ -131,7 +198,7 @@ def known_labels(tables: Sequence[Table]) -> dict[str, str]:
                 continue
             for row in body:
                 if re.search(r"[A-Za-z]{2}", row[column]):
-                    known.setdefault(label_words(row[column]), name)
+                    known.setdefault(row[column].strip(), name)
     return known
 
 

@@ -12,10 +12,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from extractors._ownership import copied_statement, reran_statement
 from extractors._reading import Line, Reading, label_key, references_in
+from extractors._surroundings import Surroundings
 from extractors._vocabulary import FINDING, WINNER, find_metric
 from extractors.claims import TextClaim, bound_or_range, find_numbers, normalize, text_claims
-from extractors.result_tables import Refusal, ResultTable, known_labels, read_result_table
+from extractors.result_tables import Refusal, ResultTable, Source, known_labels, read_result_table
 from pipeline.paper import Table
 from pipeline.schema import Problem, Severity
 
@@ -57,6 +59,7 @@ class Takeaways(NamedTuple):
 
 _COMPONENT: Final = "extract.takeaways"
 _OTHERS: Final = re.compile(
+    r"^\[\d+[^\]]*\]\s(?:\w+\s)?[a-z]+s?\b|"
     r"^(?:[A-Z][\w´’'-]+(?:\s(?:et al\.?|and [A-Z][\w´’'-]+))?,?\s*(?:\[\d|\(\d{4}))|"
     r"^(?:[A-Z][\w´’'-]+(?:\sand\s[A-Z][\w´’'-]+)?\set al\.?,?\s)|"
     r"\bfor reference\b|\b(?:prior|previous|earlier|existing|recent) (?:work|works|studies|methods|results)\b[^.]*"
@@ -115,8 +118,7 @@ def _refuse(problems: list[Problem], where: str, message: str) -> None:
 
 def _table_experiments(reading: Reading, problems: list[Problem]) -> list[Experiment]:
     experiments = []
-    known = known_labels(reading.document.tables)
-    prose = " ".join(line.text for line in reading.lines if reading.role(line) != "skip")
+    around = Surroundings.of(reading, known_labels(reading.document.tables))
     introduces = _introduced(reading)
     for table in reading.document.tables:
         key = label_key(table.label)
@@ -125,12 +127,14 @@ def _table_experiments(reading: Reading, problems: list[Problem]) -> list[Experi
         if mentions and all(reading.role(line) == "skip" for line in mentions):
             _refuse(problems, where, "no task: it is discussed only where other work is discussed")
             continue
-        found = read_result_table(table, " ".join(line.text for line in mentions), known, prose)
+        copied, reran = copied_statement(reading, mentions, table), reran_statement(reading, mentions)
+        source = Source(copied.text if copied else "", reran.text if reran else "")
+        found = read_result_table(table, around.at(reading, table.caption, mentions), source)
         if isinstance(found, Refusal):
             _refuse(problems, where, f"no task: {found.reason}")
             continue
         if found.copied:
-            _refuse(problems, where, f"{found.copied} of its numbers are marked as taken from other work: left out")
+            _refuse(problems, where, f"{found.copied} numbers left out, other papers': {found.copied_reason}")
         blocks = [line.block for line in mentions if reading.role(line) not in ("framing", "skip")]
         blocks = [block for block in blocks if introduces.get(block, key) == key] or blocks[:1]
         experiments.append(Experiment(table.label, found, blocks or _nearest_blocks(reading, table), mentions=mentions))
@@ -199,8 +203,8 @@ def _attach_sentences(
         states = bool(claims) or bool(WINNER.search(line.text)) or bool(printed and FINDING.search(line.text))
         states = states or (repeats and role == "evaluation")
         for home in homes:
-            if line.block not in home.blocks and printed:
-                home.blocks.append(line.block)
+            if line.block not in home.blocks and printed and label_key(home.label) in keys:
+                home.blocks.append(line.block)  # the same digits alone may be another experiment's block
             if states:
                 home.statements.append(line)
         if not homes and claims and _is_result(line, role, claims):

@@ -49,6 +49,11 @@ class Plan:
     shown: dict[str, str] = field(default_factory=dict)
     """Axis -> how it reads in a sentence, where its header is a bare symbol and the caption says what it stands for."""
 
+    @property
+    def caption(self) -> str:
+        """The caption of the experiment's table; empty where it has none."""
+        return self.experiment.table.table.caption if self.experiment.table is not None else ""
+
     def name_of(self, axis: str) -> str:
         """An axis as it reads in a sentence."""
         return self.shown.get(axis) or spoken(axis)

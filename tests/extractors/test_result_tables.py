@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from extractors._surroundings import Surroundings
 from extractors._table_layout import layout_of, split_header
 from extractors.result_tables import Refusal, ResultTable, axis_kind, known_labels, read_result_table
 from pipeline.paper import Table
@@ -14,7 +15,7 @@ SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "pdf" 
 
 
 def read(source: Table, described: str = "", **more: object) -> ResultTable:
-    found = read_result_table(source, described, **more)  # type: ignore[arg-type]
+    found = read_result_table(source, Surroundings(described=described, **more))  # type: ignore[arg-type]
     assert isinstance(found, ResultTable), found
     return found
 

@@ -62,7 +62,7 @@ def test_a_symbol_with_two_values_is_no_constant(drafts: dict[str, Draft]) -> No
 
 def test_a_symbol_is_named_with_what_it_counts(drafts: dict[str, Draft]) -> None:
     found = {(h.name, h.value) for h in drafts["table-1"].hyperparameters}
-    assert {("folds", "5"), ("rounds T", "4"), ("random seeds", "10")} <= found
+    assert {("folds (CAW)", "5"), ("rounds T (CAW)", "4"), ("random seeds", "10")} <= found
     assert "K" not in {name for name, _ in found}
 
 
