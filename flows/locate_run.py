@@ -72,8 +72,8 @@ def located(
     Args:
         index: the repository, from `build_index`.
         query: the task.
-        location: where a model's answer takes the place of the deterministic one.
-        engine: who decided.
+        location: where it was decided before, by a model or with its problems.
+        engine: who decided: `keyless`, or the model's name.
     """
     found = location if location is not None else locate(index, query)
     snapshot = index.snapshot
@@ -81,7 +81,7 @@ def located(
     files: tuple[CitedFile, ...] = ()
     if found.chain is not None:
         traced = trace(snapshot, found.chain.sources, found.chain.usage, about=query.text)
-        files = _files(snapshot, found, found.chain, decided=location is not None)
+        files = _files(snapshot, found, found.chain, decided=engine != "keyless")
     return LocateResult(
         repository=snapshot.ref.url,
         commit=snapshot.ref.commit,

@@ -5,15 +5,26 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 import typer
 from rich.console import Console
 
+from flows.commands.model_options import (
+    BudgetUsd,
+    Exchanges,
+    MaxCalls,
+    MaxTokens,
+    NoCache,
+    Refresh,
+    Replay,
+    model_options,
+)
 from flows.commands.shared import Json, escape, resumable
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
+    from flows.engines import ModelOptions
     from flows.locate_run import LocateResult
     from pipeline.tracing import Trace
 
@@ -21,6 +32,9 @@ __all__ = ["app"]
 
 _SETTINGS = 25
 """Settings shown in the terminal; the page and `--json` have all."""
+
+_MODEL: Final = "With a language model"
+_RECORD: Final = Path("expbench-locate")
 
 app = typer.Typer()
 
@@ -30,11 +44,12 @@ app = typer.Typer()
     "  expbench locate ~/src/repository --task task.yaml\n\n"
     "  expbench locate https://github.com/owner/name --commit 1a2b3c4 --task task.json --explain\n\n"
     "  expbench locate . --task task.yaml --json | jq .chain\n\n"
+    "  expbench locate . --task task.yaml --engine model --model gpt-5-mini --budget-usd 0.5\n\n"
     "  expbench locate --cases cases.jsonl --repositories snapshots --out predictions.jsonl\n\n"
     "A task file is YAML or JSON with question, method and expected_outcome. A cases file has one such object a line, "
     "with paper_id and task_index; repositories are the directories DIR/<paper_id>/.\n\n"
     "Exit codes: 0 well, a decision of not_found included; 2 usage; 4 repository; 5 task or cases file; 7 network or "
-    "disk; 130 interrupted."
+    "disk; 8 model or key; 9 budget; 130 interrupted."
 )
 def locate(
     repository: Annotated[
@@ -55,19 +70,52 @@ def locate(
     cases: Annotated[Path | None, typer.Option(help="Many tasks, one JSON object a line.")] = None,
     repositories: Annotated[Path | None, typer.Option(help="The repositories of --cases, as DIR/<paper_id>/.")] = None,
     out: Annotated[Path | None, typer.Option(help="Predictions of --cases, one JSON object a line.")] = None,
+    engine: Annotated[
+        Literal["keyless", "model"],
+        typer.Option(help="Who decides: rules alone, or a model that checks their ranking."),
+    ] = "keyless",
+    model: Annotated[
+        str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.", rich_help_panel=_MODEL)
+    ] = None,
+    record: Annotated[
+        Path,
+        typer.Option(help="Where the model's exchanges, costs and way (agent.json) go.", rich_help_panel=_MODEL),
+    ] = _RECORD,
+    budget_usd: BudgetUsd = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    no_cache: NoCache = False,
+    refresh: Refresh = False,
+    replay: Replay = False,
+    exchanges: Exchanges = None,
     json_output: Json = False,
 ) -> None:
     """Find the scripts of REPO that answer a task, the commands that run them, and the lines that implement it."""
+    options = model_options(
+        used=engine == "model", wanted="--engine model", consequence="Nothing was searched",
+        modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model, budget_usd=budget_usd,
+        max_calls=max_calls, max_tokens=max_tokens, exchanges=exchanges,
+    )  # fmt: skip
+    asked = _Asked(options, record) if engine == "model" else None
     with resumable("expbench locate"):
         if cases is not None:
             if repositories is None or out is None or repository is not None or task is not None:
                 raise _usage("--cases needs --repositories and --out, and no REPO or --task")
+            if asked is not None:
+                raise _usage("--cases is measured without a model; --engine model takes one task")
             _many(cases, repositories, out, json_output)
             return
         if repository is None or task is None:
             raise _usage("a repository with --task, or --cases with --repositories and --out, is needed")
         page = html or (Path("locate.html") if explain else None)
-        _one(repository, task, commit, page, top if not explain else max(top, 20), explain, json_output)
+        _one(repository, task, commit, page, top if not explain else max(top, 20), explain, asked, json_output)
+
+
+class _Asked(NamedTuple):
+    """What is asked of a model."""
+
+    options: ModelOptions
+    record: Path
 
 
 def _usage(cause: str) -> ExpbenchError:
@@ -97,8 +145,9 @@ def _many(cases: Path, repositories: Path, out: Path, json_output: bool) -> None
 
 
 def _one(
-    repository: str, task: Path, commit: str | None, page: Path | None, top: int, explain: bool, json_output: bool
-) -> None:
+    repository: str, task: Path, commit: str | None, page: Path | None, top: int, explain: bool, asked: _Asked | None,
+    json_output: bool,
+) -> None:  # fmt: skip
     from flows.locate_inputs import open_repository, read_task
     from flows.locate_page import locate_page
     from flows.locate_run import explained, located, prediction
@@ -108,11 +157,19 @@ def _one(
     from pipeline.settings import Settings
 
     query = read_task(task)
+    if asked is not None:
+        from flows.locate_model import check_model, checked_by_model
+
+        check_model(asked.options)
     cache = Settings().cache_dir
     with TerminalReporter() as reporter:
         snapshot = open_repository(repository, commit, cache, reporter)
         index = build_index(snapshot, cache=cache / "indexes")
-        result = located(index, query)
+        if asked is None:
+            result = located(index, query)
+        else:
+            location, engine = checked_by_model(index, query, asked.options, asked.record, reporter)
+            result = located(index, query, location=location, engine=engine)
     if page is not None:
         write_text(page, locate_page(result, query, shown=top))
     if json_output:

@@ -1,11 +1,15 @@
 import json
 import os
+from contextlib import ExitStack
 
 import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.llm.protocol_server import ProtocolServer, Script, turns
+from tests.extractors.engine.reader import Reader
+from tests.llm_fixtures import no_ambient_model  # noqa: F401
 from tests.pipeline.locator.repositories import PROJECT, make
 
 TASK = {
@@ -188,3 +192,63 @@ def test_a_repository_about_something_else_is_not_found_with_what_was_searched(w
     assert found["chain"] == []
     assert found["not_found"]["searched"]
     assert found["ranked"]
+
+
+# --- with a model ---
+
+
+@pytest.fixture
+def serving(monkeypatch):
+    """`serving(script)` puts a model's endpoint in front of the command."""
+    monkeypatch.setenv("EXPBENCH_MODEL", "reader")
+    with ExitStack() as stack:
+
+        def start(script):
+            server = stack.enter_context(ProtocolServer(script))
+            monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+            return server
+
+        yield start
+
+
+@pytest.mark.usefixtures("no_ambient_model")
+def test_a_model_checks_the_ranking_and_its_way_is_kept(world, serving):
+    server = serving(Reader())
+    arguments = ("repositories/1", "--task", "task.json", "--engine", "model", "--json")
+    found = json.loads(run(*arguments).stdout)
+    assert found["engine"] == "reader"
+    assert found["chain"]
+    assert found["sources"][0]["reasons"][0].startswith("model: ")
+    files = {span["file"] for step in found["requirements"] for span in step["spans"]}
+    assert files == set(found["chain"])  # the model read the files and decided
+    way = json.loads((world / "expbench-locate" / "agent.json").read_text())
+    assert way["accepted"] is True
+    assert way["steps"]
+    asked = len(server.requests)
+    assert json.loads(run(*arguments).stdout) == found
+    assert len(server.requests) == asked  # recorded answers are not paid for again
+
+
+@pytest.mark.usefixtures("no_ambient_model")
+def test_a_model_that_refuses_leaves_the_search_by_rules_and_says_so(world, serving):
+    serving(Script(turns=(), default=turns.refusal("no")))
+    found = json.loads(run("repositories/1", "--task", "task.json", "--engine", "model", "--json").stdout)
+    assert found["engine"] == "keyless"
+    assert found["chain"] == json.loads(run("repositories/1", "--task", "task.json", "--json").stdout)["chain"]
+    assert any("deterministic" in problem["message"] for problem in found["problems"])
+
+
+@pytest.mark.usefixtures("no_ambient_model")
+@pytest.mark.parametrize(
+    ("options", "kind", "cause"),
+    [
+        (("--engine", "model"), FailureKind.USAGE, "EXPBENCH_MODEL"),
+        (("--budget-usd", "1"), FailureKind.USAGE, "--engine model"),
+    ],
+)
+def test_a_model_that_is_not_there_is_said_before_anything_is_searched(world, options, kind, cause):
+    with pytest.raises(ExpbenchError) as caught:
+        run("repositories/1", "--task", "task.json", *options)
+    assert caught.value.kind is kind
+    assert cause in str(caught.value)
+    assert not (world / "expbench-locate").exists()
