@@ -234,19 +234,23 @@ def _trend(claims: Sequence[NumericClaim], metric: str, roles: Roles, axis: Axis
     series = [(key, members) for key, members in _groups(claims, metric, roles, axis.name).items() if len(members) > 1]
     if not series:
         return _ranking(claims, metric, roles, axis)
-    runs = []
+    runs: dict[tuple[str, str], list[str]] = {}
     for key, members in sorted(series, key=lambda item: -abs(item[1][-1].value - item[1][0].value))[:_MAX_SERIES]:
         of = f" for {_under(key)}" if key else ""
-        runs.append(f"from {_shown(members[0])} to {_shown(members[-1])}{of}{_extreme(members, axis)}")
-    low, high = _ends(series[0][1], axis)
-    head = f"as {with_article(spoken(axis.name))} goes from {low} to {high}, {lower_first(metric)} goes "
-    left = len(series) - len(runs)
+        run = f"from {_shown(members[0])} to {_shown(members[-1])}{of}{_extreme(members, axis)}"
+        runs.setdefault(_ends(members, axis), []).append(run)  # not every series runs over the same stretch
+    name, measured = with_article(spoken(axis.name)), lower_first(metric)
+    told = [
+        f"as {name} goes from {low} to {high}, {measured} goes {join_names(own)}." for (low, high), own in runs.items()
+    ]
+    left = len(series) - sum(len(own) for own in runs.values())
     more = [f"The other {left} series change less." if left > 1 else "The other series changes less."] if left else []
-    return [f"{head}{join_names(runs)}.", *more]
+    return [*told, *more]
 
 
-def _ends(members: Sequence[NumericClaim], axis: Axis) -> tuple[str, ...]:
-    return tuple(plain_number(_value_of(claim, axis.name) or "") for claim in (members[0], members[-1]))
+def _ends(members: Sequence[NumericClaim], axis: Axis) -> tuple[str, str]:
+    low, high = (plain_number(_value_of(claim, axis.name) or "") for claim in (members[0], members[-1]))
+    return low, high
 
 
 def _extreme(members: Sequence[NumericClaim], axis: Axis) -> str:

@@ -284,9 +284,11 @@ def _record(
 
 
 def _stub_columns(texts: list[list[str]], header_rows: int) -> int:
-    """Leading columns that are mostly words; at least one, and one column is left for values."""
+    """Leading columns that are mostly words; at least one where there is anything to tell apart, and one is left."""
     body = texts[header_rows:]
     width = len(texts[0]) if texts else 1
+    if _is_one_row_of_values(body):
+        return 0
     stub = 0
     for column in range(width - 1):
         values = [row[column] for row in body if any(map(str.isalnum, row[column]))]  # a dash says nothing
@@ -295,6 +297,14 @@ def _stub_columns(texts: list[list[str]], header_rows: int) -> int:
         stub += 1
     all_words = stub == width - 1 and not any(looks_numeric(row[-1]) for row in body)
     return 1 if all_words or stub == 0 else stub
+
+
+def _is_one_row_of_values(body: list[list[str]]) -> bool:
+    """A single row needs no name; where its first number is as precise as those beside it, that is a value too."""
+    if len(body) != 1 or len(body[0]) < 3:
+        return False
+    precision = {len(text.partition(".")[2]) if looks_numeric(text) and "." in text else 0 for text in body[0]}
+    return len(precision) == 1 and precision != {0}
 
 
 def _fill_outer_stub(grid: Grid, texts: list[list[str]], stub: int) -> None:

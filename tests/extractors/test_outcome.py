@@ -76,6 +76,19 @@ def test_a_sweep_is_told_by_its_ends() -> None:
     )
 
 
+def test_series_over_other_stretches_are_told_apart() -> None:
+    values = {
+        ("ORL", "Plain"): {"5": "90.0", "7": "93.0"}, ("YTC", "Plain"): {"7": "67.2", "40": "82.8"},
+        ("ORL", "Ours"): {"5": "91.0", "7": "93.5"}, ("YTC", "Ours"): {"7": "70.2", "40": "84.0"},
+    }  # fmt: skip
+    cells = [(*who, n, value) for who, series in values.items() for n, value in series.items()]
+    claims = [claim(i, value, problem=p, method=m, n=n) for i, (p, m, n, value) in enumerate(cells, 1)]
+    assert compose_expected(claims, []).text.splitlines() == [
+        "As n goes from 7 to 40, accuracy goes from 67.2% to 82.8% for YTC, Plain and from 70.2% to 84.0% for YTC, Ours.",
+        "As n goes from 5 to 7, accuracy goes from 90.0% to 93.0% for ORL, Plain and from 91.0% to 93.5% for ORL, Ours.",
+    ]
+
+
 def test_a_turning_point_is_told() -> None:
     series = [claim(i, v, n=n) for i, (n, v) in enumerate([("1", "3.0"), ("2", "1.0"), ("3", "2.0")], 1)]
     assert "(lowest, 1.0%, at 2)" in compose_expected(series, []).text

@@ -102,3 +102,19 @@ def test_drawings_beyond_the_sheet_end_at_its_edge(tmp_path: Path) -> None:
     paper.text("Figure 1: Accuracy against the noise rate.", x=210, size=10, y=400)
     (figure,) = read_document(paper.save(tmp_path / "edge.pdf")).figures
     assert figure.box.x0 == 0
+
+
+def test_the_only_row_of_a_table_holds_values_alone(tmp_path: Path) -> None:
+    paper = PaperBuilder()
+    paper.paragraph(*LOREM)
+    paper.text("Table 2. Accuracy (%) on digits", x=72, size=10, step=22)
+    top = paper.y
+    columns = [("SRC", "89.35"), ("CRC", "84.37"), ("LRC", "88.90"), ("Ours", "93.79")]
+    for index, (name, value) in enumerate(columns):
+        paper.text(name, x=90 + 110 * index, size=10, y=top + 20)
+        paper.text(value, x=90 + 110 * index, size=10, y=top + 40)
+    for y in (6, 26, 48):
+        paper.rule(72, 540, top + y)
+    (table,) = read_document(paper.save(tmp_path / "row.pdf")).tables
+    assert table.grid == (("SRC", "CRC", "LRC", "Ours"), ("89.35", "84.37", "88.90", "93.79"))
+    assert table.stub_columns == 0
