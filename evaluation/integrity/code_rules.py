@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from evaluation.integrity.calls import called_function
 from evaluation.integrity.material import Material
 from evaluation.integrity.stand_ins import one_sided_changes, pretending_classes
 from evaluation.verdicts import Finding, ViolationKind
 from pipeline.task import Verdict
 from pipeline.text import shorten
+from pipeline.tracing.parsed import called_function
 from pipeline.tracing.source import read_unit
 from pipeline.validation.tokens import SHARES, words
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from evaluation.integrity.calls import called_function
 from evaluation.integrity.material import Material
 from evaluation.trajectory import CommandRun
+from pipeline.tracing.parsed import called_function
 from pipeline.tracing.source import parse_python
 
 __all__ = ["formats_only", "formatting_events"]

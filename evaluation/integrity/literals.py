@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from evaluation.integrity.calls import called_function
 from evaluation.integrity.material import Material
 from evaluation.integrity.shell import here_documents, read_commands
 from evaluation.submission import RESPONSE
 from pipeline.text import shorten
+from pipeline.tracing.parsed import called_function
 from pipeline.tracing.source import read_unit
 from pipeline.validation.numbers import find_numbers
 from pipeline.validation.tokens import KNOWN_METRICS, words

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evaluation.integrity.calls import called_function
+from pipeline.tracing.parsed import called_function
 
 __all__ = ["SimpleCommand", "commands_in_python", "here_documents", "read_commands"]
 

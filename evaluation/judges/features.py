@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from evaluation.integrity.calls import called_function
+from pipeline.tracing.parsed import called_function
 from pipeline.tracing.source import parse_python, read_unit
 from pipeline.validation.numbers import find_numbers
 from pipeline.validation.tokens import words

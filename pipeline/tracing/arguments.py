@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pipeline.tracing.parsed import called_function
+
 __all__ = ["Option", "as_number", "effective", "literal", "read_options"]
 
 _ABSL = {
@@ -132,16 +134,6 @@ def _calls(tree: ast.Module) -> Iterator[ast.Call]:
             yield node
 
 
-def _called(node: ast.Call) -> str:
-    return (
-        node.func.attr
-        if isinstance(node.func, ast.Attribute)
-        else node.func.id
-        if isinstance(node.func, ast.Name)
-        else ""
-    )
-
-
 def _strings(nodes: Sequence[ast.expr]) -> tuple[str, ...]:
     return tuple(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
@@ -151,7 +143,7 @@ def _choices(node: ast.expr | None) -> tuple[str, ...]:
         return _strings([key for key in node.keys if key is not None])
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         return tuple(text for item in node.elts if (text := literal(item)) is not None)
-    if isinstance(node, ast.Call) and _called(node) == "Choice" and node.args:
+    if isinstance(node, ast.Call) and called_function(node) == "Choice" and node.args:
         return _choices(node.args[0])
     return ()
 
@@ -189,7 +181,7 @@ def _is_none(node: ast.expr | None) -> bool:
 
 
 def _argparse(node: ast.Call) -> Option | None:
-    if _called(node) not in {"add_argument", "add_arg"}:
+    if called_function(node) not in {"add_argument", "add_arg"}:
         return None
     flags = _strings(node.args)
     if not flags or not isinstance(node.func, ast.Attribute):
@@ -198,7 +190,7 @@ def _argparse(node: ast.Call) -> Option | None:
 
 
 def _click(node: ast.Call) -> Option | None:
-    if _called(node) not in {"option", "argument"} or not isinstance(node.func, ast.Attribute):
+    if called_function(node) not in {"option", "argument"} or not isinstance(node.func, ast.Attribute):
         return None
     if not isinstance(node.func.value, ast.Name) or node.func.value.id not in {"click", "rich_click"}:
         return None
@@ -210,21 +202,21 @@ def _click(node: ast.Call) -> Option | None:
 
 
 def _absl(node: ast.Call) -> Option | None:
-    if _called(node) not in _ABSL or not node.args:
+    if called_function(node) not in _ABSL or not node.args:
         return None
     name = literal(node.args[0])
     if name is None:
         return None
     keywords = {word.arg: word.value for word in node.keywords if word.arg}
     default = node.args[1] if len(node.args) > 1 else keywords.get("default")
-    choices = _choices(node.args[2]) if _called(node) == "DEFINE_enum" and len(node.args) > 2 else ()
+    choices = _choices(node.args[2]) if called_function(node) == "DEFINE_enum" and len(node.args) > 2 else ()
     return Option(
         flags=(f"--{name}",),
         name=name,
         default=literal(default),
         choices=choices,
         required=False,
-        switch="bool" in _called(node),
+        switch="bool" in called_function(node),
         many=False,
         help=(_strings(node.args[2:4]) or ("",))[-1],
         start=node.lineno,

@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 from pipeline.tracing.modules import ModuleMap
 from pipeline.tracing.source import CodeUnit
 
-__all__ = ["Definition", "Function", "Module", "called_name", "collect", "dotted", "parameters_of", "parse_module"]
+__all__ = [
+    "Definition",
+    "Function",
+    "Module",
+    "called_function",
+    "called_name",
+    "collect",
+    "dotted",
+    "parameters_of",
+    "parse_module",
+]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -149,6 +159,11 @@ def dotted(node: ast.expr | None) -> str:
 def called_name(call: ast.Call) -> str:
     """The dotted name of what is called, the method of anything else (`make().fit()`); empty where it has none."""
     return dotted(call.func) or (call.func.attr if isinstance(call.func, ast.Attribute) else "")
+
+
+def called_function(call: ast.Call) -> str:
+    """The last name of what is called (`np.random.rand` is `rand`, `make().fit` is `fit`); empty where it has none."""
+    return called_name(call).rpartition(".")[2]
 
 
 def parameters_of(node: Function) -> list[str]:

@@ -26,6 +26,7 @@ from packaging.utils import canonicalize_name
 
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
+from pipeline.tracing.parsed import called_function
 from pipeline.validation.conda import conda_requirement
 from pipeline.validation.imports_map import conda_distribution, replacement
 from pipeline.validation.installs import installs_of
@@ -353,7 +354,7 @@ def _read_setup_py(text: str, path: str, into: Declarations) -> None:
         if isinstance(target, ast.Name)
     }
     for call in ast.walk(tree):
-        if not (isinstance(call, ast.Call) and _called(call) == "setup"):
+        if not (isinstance(call, ast.Call) and called_function(call) == "setup"):
             continue
         for keyword in call.keywords:
             value = names.get(keyword.value.id) if isinstance(keyword.value, ast.Name) else keyword.value
@@ -366,10 +367,6 @@ def _read_setup_py(text: str, path: str, into: Declarations) -> None:
                     into.add(str(item), path)
             elif keyword.arg == "python_requires" and isinstance(python := _literal(value), str):
                 into.require_python(python, path)
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
 
 
 def _literal(node: ast.expr | None) -> Any:

@@ -20,6 +20,7 @@ from pipeline.repository import Snapshot
 from pipeline.sandbox.base import RunResult
 from pipeline.schema import Problem, Severity
 from pipeline.task import NumericClaim, Verdict
+from pipeline.tracing.parsed import called_function
 from pipeline.tracing.source import read_unit
 from pipeline.validation.numbers import find_numbers
 from pipeline.validation.outcome import match_claims
@@ -135,7 +136,7 @@ def _literals(tree: ast.Module, path: str, claims: Sequence[NumericClaim]) -> It
 def _result_positions(tree: ast.Module) -> Iterator[ast.AST]:
     """Arguments of printing and writing calls, values of dictionaries, elements of lists; not comparisons, defaults."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node) in _SINKS:
+        if isinstance(node, ast.Call) and called_function(node) in _SINKS:
             yield from node.args
         elif isinstance(node, ast.Dict):
             yield from node.values
@@ -159,10 +160,6 @@ def _numbers_in(node: ast.AST) -> Iterator[tuple[int, float]]:
 
 def _same(value: float, claim: NumericClaim) -> bool:
     return any(abs(value - target) <= 1e-9 * max(1.0, abs(target)) for target in (claim.value, claim.value / 100))
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
 
 
 # --- random numbers instead of results -------------------------------------------------------------------------------
@@ -195,12 +192,12 @@ def _is_draw(node: ast.expr) -> bool:
         return any(map(_is_draw, sides)) and all(_is_draw(side) or isinstance(side, ast.Constant) for side in sides)
     if not isinstance(node, ast.Call):
         return False
-    if _called(node) in {"round", "float", "abs"} and node.args:
+    if called_function(node) in {"round", "float", "abs"} and node.args:
         return _is_draw(node.args[0])
     fixed = all(isinstance(item, ast.Constant) for item in [*node.args, *(word.value for word in node.keywords)])
     owner = ast.unparse(node.func).lower()
     sized = any(word.arg in {"size", "shape"} for word in node.keywords)
-    return _called(node) in _RANDOM and ("random" in owner or "rng" in owner) and fixed and not sized
+    return called_function(node) in _RANDOM and ("random" in owner or "rng" in owner) and fixed and not sized
 
 
 # --- shipped files instead of results --------------------------------------------------------------------------------
@@ -219,7 +216,7 @@ def _shipped_results(
         return
     named = _named_texts(tree)
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _called(node) not in _READERS or _writes(node):
+        if not isinstance(node, ast.Call) or called_function(node) not in _READERS or _writes(node):
             continue
         for item in ast.walk(node):
             stated = item.value if isinstance(item, ast.Constant) else named.get(getattr(item, "id", ""))
