@@ -24,7 +24,7 @@ def context_blocks(reading: Reading, experiment: Experiment) -> set[int]:
     own = {reading.blocks[b].section for b in experiment.blocks}
     for block in reading.blocks:
         inside = block.path[:1] in tops
-        top = reading.document.sections[block.path[0]].title if block.path else ""
+        top = _top_of(reading, block)
         if (
             block.role == "setup" and role_of_title(top) == "setup" and SETUP_TITLE.search(top)
         ):  # a section on the setup of all experiments
@@ -56,13 +56,16 @@ def is_generic_top(reading: Reading, experiment: Experiment) -> bool:
     Under a heading with a subject (`DNS tunnel classification`) a setup passage may be about that subject only.
     """
     for block in experiment.blocks:
-        path = reading.blocks[block].path
-        title = reading.document.sections[path[0]].title if path else ""
+        title = _top_of(reading, reading.blocks[block])
         if re.search(r"experiment|evaluation|result|empirical|simulation|numerical|appendi", title, re.IGNORECASE):
             return True
     return False
 
 
 def top_title(reading: Reading, line: Line) -> str:
-    path = reading.blocks[line.block].path
-    return reading.document.sections[path[0]].title if path else ""
+    """Title of the outermost section that a line stands in; empty before the first."""
+    return _top_of(reading, reading.blocks[line.block])
+
+
+def _top_of(reading: Reading, block: Block) -> str:
+    return reading.document.sections[block.path[0]].title if block.path else ""
