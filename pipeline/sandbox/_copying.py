@@ -149,9 +149,12 @@ class Collector:
         self.budget = budget
         self.complete = True
         self.produced: list[ProducedFile] = []
+        self.rewritten: list[ProducedFile] = []
+        """What the run wrote again as it was."""
         self.problems: list[Problem] = []
         self.wanted: dict[bytes, str] = {}
         self._executable: set[bytes] = set()
+        self._same: set[bytes] = set()
         self._seen: set[bytes] = set()
         self._left_out = 0
         self._names: set[str] = set()
@@ -168,7 +171,8 @@ class Collector:
         if kind == "link" and path in self.links_before:
             return
         same_mode = executable == (path in self.executable_before)
-        if kind == "file" and same_mode and self.before.get(path) == entry["sha256"]:
+        same = kind == "file" and same_mode and self.before.get(path) == entry["sha256"]
+        if same and not (entry.get("written") and self._fits(path, entry)):
             return
         if kind == "too_many":
             self.complete = False
@@ -190,10 +194,16 @@ class Collector:
         else:
             self.budget -= int(entry["size"])
             self.wanted[path] = str(entry["sha256"])
+            if same:
+                self._same.add(path)
             if executable:
                 self._executable.add(path)
             self._names.add(shown(path))
             self._folders.update(str(parent) for parent in PurePosixPath(shown(path)).parents)
+
+    def _fits(self, path: bytes, entry: dict[str, Any]) -> bool:
+        """Is there room for a file that is as it was? One that is not copied out is no problem."""
+        return self._kept(shown(path)) and len(self.wanted) < _MAX_PRODUCED and int(entry["size"]) <= self.budget
 
     def removed(self) -> tuple[str, ...]:
         """What was copied in and is not there any more; nothing where the manifest broke off."""
@@ -233,9 +243,8 @@ class Collector:
         if digest.hexdigest() != self.wanted.pop(path):
             raise ValueError(f"{shown(path)} is not what the manifest said")
         executable = path in self._executable
-        self.produced.append(
-            ProducedFile(path=shown(path), size=self._size, sha256=digest.hexdigest(), executable=executable)
-        )
+        into = self.rewritten if path in self._same else self.produced
+        into.append(ProducedFile(path=shown(path), size=self._size, sha256=digest.hexdigest(), executable=executable))
 
     def close(self) -> None:
         """Close what an interrupted transfer left open, and say how many problems were not listed."""

@@ -10,27 +10,25 @@ import json
 import select
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox._copying import HEADER, Collector, TreeSource, frame
-from pipeline.sandbox.base import Command, CommandResult, Limits, ProducedFile, RunResult, RunSpec, StopHandle
-from pipeline.schema import Problem, Severity
+from pipeline.sandbox._outcomes import command_result, failure_message, problems_of
+from pipeline.sandbox._program import supervisor_source
+from pipeline.sandbox.base import CommandResult, ProducedFile, RunResult, RunSpec, StopHandle
+from pipeline.schema import Problem
 
-__all__ = ["Channel", "SupervisorGone", "bootstrap", "check_directories", "drive", "experiment_environment"]
+__all__ = ["Channel", "SupervisorGone", "drive"]
 
 _INDEX = struct.Struct(">H")
-_INSIDE = "pipeline.sandbox._inside"
 _MB = 1 << 20
 # Beside the wall limit: starting (0.6 s measured under load), copying in and out (slowest seen: 60 MB/s).
 _GRACE_S = 60.0
 _SLOWEST_COPY = 20 * _MB
 _TAIL = 4096
-_DISK_WORDS = (b"[Errno 28]", b"No space left on device", b"[Errno 27]", b"File too large")
-_MEMORY_WORDS = (b"MemoryError", b"[Errno 12]", b"Cannot allocate memory", b"std::bad_alloc", b"Unable to allocate")
-_PROCESS_WORDS = (b"can't start new thread", b"Resource temporarily unavailable")
 
 
 class SupervisorGone(Exception):  # noqa: N818 - a state, named as what happened
@@ -51,62 +49,6 @@ class Channel(Protocol):
 
     def write(self, data: memoryview) -> int:
         """Send a part of `data` without blocking; how much."""
-
-
-def bootstrap() -> str:
-    """The program to start a supervisor with: it reads its text, whose length comes first, from stdin and runs it."""
-    return (
-        "import os\n"
-        "def take(size):\n"
-        "    data = b''\n"
-        "    while len(data) < size:\n"
-        "        part = os.read(0, size - len(data))\n"
-        "        if not part: os._exit(3)\n"
-        "        data += part\n"
-        "    return data\n"
-        "exec(compile(take(int(take(8))), 'supervisor', 'exec'))\n"
-    )
-
-
-def supervisor_source() -> bytes:
-    """What `bootstrap` waits for: length and text of a program that makes the modules of `_inside` and runs them."""
-    folder = Path(__file__).with_name("_inside")
-    names = ("wire", "tree", "watch", "gate", "runner", "supervisor")
-    modules = [(f"{_INSIDE}.{name}", (folder / f"{name}.py").read_text(encoding="utf-8")) for name in names]
-    text = (
-        "import sys, types\n"
-        f"for name in {['.'.join(_INSIDE.split('.')[: n + 1]) for n in range(3)]!r}:\n"
-        "    sys.modules[name] = types.ModuleType(name)\n"
-        "    sys.modules[name].__path__ = []\n"
-        f"for name, text in {modules!r}:\n"
-        "    sys.modules[name] = types.ModuleType(name)\n"
-        "    exec(compile(text, name, 'exec'), sys.modules[name].__dict__)\n"
-        "sys.modules[name].main()\n"
-    ).encode("ascii", "backslashreplace")
-    return b"%08d" % len(text) + text
-
-
-def experiment_environment(spec: RunSpec, *, home: str, tmp: str, venv: str, system_path: str) -> dict[str, str]:
-    """The whole environment of a command: nothing of the host's gets in, and equal runs see equal values."""
-    threads = str(max(1, int(spec.limits.cpus)))
-    base = {
-        "HOME": home,
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
-        "LOGNAME": "runner",
-        "MPLBACKEND": "Agg",
-        "PATH": f"{venv}/bin:{system_path}",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "0",
-        "PYTHONUNBUFFERED": "1",
-        "TMPDIR": tmp,
-        "TZ": "UTC",
-        "USER": "runner",
-        "VIRTUAL_ENV": venv,
-    }
-    for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM"):
-        base[f"{name}_NUM_THREADS"] = threads
-    return base | spec.env
 
 
 def drive(
@@ -334,23 +276,17 @@ class _Session:
         duration = round(time.monotonic() - self.began, 4)
         if self.not_started is not None:
             return self._without_start(problems, duration)
-        commands = tuple(self._command(index, record) for index, record in enumerate(self.ended))
-        failed = next(((i, c) for i, c in enumerate(commands) if c.failure is not None), None)
-        if any(not record["all_ended"] for record in self.ended):
-            message = "processes of the run did not end when they were killed"
-            problems = (*problems, Problem(component="sandbox", where="run", message=message, severity=Severity.ERROR))
-        ungated = next((record["ungated"] for record in self.ended if record["ungated"]), "")
-        if ungated:
-            message = f"the process limit was polled, a short excess could be missed ({ungated})"
-            problems = (*problems, Problem(component="sandbox", where="run", message=message))
+        commands = tuple(command_result(record, self._errors(index)) for index, record in enumerate(self.ended))
+        failed = next((index for index, command in enumerate(commands) if command.failure is not None), None)
         return RunResult(
             commands=commands,
-            produced=_sorted(self.files),
+            produced=_sorted(self.files.produced),
+            rewritten=_sorted(self.files.rewritten),
             removed=self.files.removed(),
-            outbox=() if self.outbox is None else _sorted(self.outbox),
-            failure=failed[1].failure if failed else None,
-            message=self._message(*failed) if failed else "",
-            problems=problems,
+            outbox=() if self.outbox is None else _sorted(self.outbox.produced),
+            failure=None if failed is None else commands[failed].failure,
+            message="" if failed is None else self._message(failed, commands[failed]),
+            problems=(*problems, *problems_of(self.ended)),
             duration_s=duration,
             peak_memory_mb=None if self.peak is None else round(self.peak, 1),
             cpu_s=self.cpu_s,
@@ -368,79 +304,14 @@ class _Session:
             duration_s=duration,
         )
 
-    def _command(self, index: int, record: dict[str, Any]) -> CommandResult:
-        failure: FailureKind | None = None
-        if record["limit"]:
-            failure = FailureKind(record["limit"])
-        elif record["exit_code"] != 0:
-            failure = FailureKind.RUN_FAILED
-            tail = self.tails.get(f"{index}.stderr", b"")
-            # A file that is made to size in one call fails without ever filling the disk, one that hits the process
-            # sandbox's limit of file size likewise, and so does memory that is refused: only the message tells.
-            if any(words in tail for words in _DISK_WORDS):
-                failure = FailureKind.RUN_DISK_FULL
-            elif any(words in tail for words in _MEMORY_WORDS):
-                failure = FailureKind.RUN_OUT_OF_MEMORY
-            elif record["ungated"] and any(words in tail for words in _PROCESS_WORDS):
-                failure = FailureKind.RUN_PROCESS_LIMIT
-        return CommandResult(
-            exit_code=record["exit_code"],
-            failure=failure,
-            stdout_bytes=record["stdout_bytes"],
-            stderr_bytes=record["stderr_bytes"],
-            truncated=record["truncated"],
-            duration_s=record["duration_s"],
-        )
+    def _errors(self, index: int) -> bytes:
+        return self.tails.get(f"{index}.stderr", b"")
 
     def _message(self, index: int, command: CommandResult) -> str:
-        text = f"command {index + 1} of {len(self.spec.commands)} ({_argv(self.spec.commands[index])})"
-        limits = self.spec.limits
+        ended_by = self.stop.reason if self.stop else ""
         why = self.ended[index]["why"]
-        lines = self.tails.get(f"{index}.stderr", b"").decode("utf-8", "replace").strip().splitlines()
-        last = f": {lines[-1][:300]}" if lines else ""
-        return {
-            FailureKind.RUN_FAILED: f"{text} cannot be started: {why}"
-            if why
-            else f"{text} exited with {command.exit_code}{last}",
-            FailureKind.RUN_TIMEOUT: f"{text} was ended at the wall limit of {limits.wall_s:g} s",
-            FailureKind.RUN_OUT_OF_MEMORY: f"{text} went over the memory limit of {limits.memory_mb} MB",
-            FailureKind.RUN_DISK_FULL: f"{text} filled the disk limit of {limits.disk_mb} MB",
-            FailureKind.RUN_PROCESS_LIMIT: f"{text} hit the limit of {limits.pids} processes",
-            FailureKind.RUN_OUTPUT_LIMIT: f"{text} printed more than {limits.output_mb} MB",
-            FailureKind.INTERRUPTED: f"{text} was ended from outside: {self.stop.reason if self.stop else ''}",
-        }.get(command.failure or FailureKind.RUN_FAILED, text)
+        return failure_message(self.spec, index, command, why=why, errors=self._errors(index), ended_by=ended_by)
 
 
-def _sorted(collector: Collector) -> tuple[ProducedFile, ...]:
-    return tuple(sorted(collector.produced, key=lambda produced: produced.path))
-
-
-def _argv(command: Command) -> str:
-    text = " ".join(command.argv)
-    return text if len(text) <= 120 else text[:117] + "..."
-
-
-def check_directories(commands: tuple[Command, ...], limits: Limits) -> None:
-    """Refuse directories that lead out of the tree (a defect of the caller, not of the code under test).
-
-    Raises:
-        ExpbenchError: `USAGE`.
-    """
-    for command in commands:
-        parts = Path(command.directory).parts
-        if command.directory.startswith("/") or ".." in parts or "\0" in "".join((*command.argv, command.directory)):
-            raise ExpbenchError(
-                FailureKind.USAGE,
-                f"command {_argv(command)}",
-                f"its directory {command.directory!r} is not inside the tree, or it holds a NUL byte",
-                consequence="The commands were not run",
-                next_step="Give a directory relative to the root of the tree",
-            )
-    if limits.wall_s > 7 * 86400:
-        raise ExpbenchError(
-            FailureKind.USAGE,
-            f"wall limit {limits.wall_s:g} s",
-            "is more than a week",
-            consequence="The commands were not run",
-            next_step="Give a smaller limit",
-        )
+def _sorted(files: Iterable[ProducedFile]) -> tuple[ProducedFile, ...]:
+    return tuple(sorted(files, key=lambda produced: produced.path))

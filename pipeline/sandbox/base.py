@@ -150,6 +150,8 @@ class RunResult(Record):
 
     commands: tuple[CommandResult, ...]
     produced: tuple[ProducedFile, ...] = ()
+    rewritten: tuple[ProducedFile, ...] = ()
+    """Files that the run wrote and that are as they were in the tree, copied out like the produced ones."""
     removed: tuple[str, ...] = ()
     """Files of the tree that are not there any more, sorted."""
     outbox: tuple[ProducedFile, ...] = ()
@@ -161,6 +163,11 @@ class RunResult(Record):
     peak_memory_mb: float | None = None
     cpu_s: float | None = None
     """Seconds of processor time of all commands and what they started; None when the run was cut off."""
+
+    @property
+    def written(self) -> tuple[ProducedFile, ...]:
+        """All files that the run wrote; results that it reproduces may be shipped, and are as they were."""
+        return tuple(sorted((*self.produced, *self.rewritten), key=lambda item: item.path))
 
 
 class SandboxStatus(Record):

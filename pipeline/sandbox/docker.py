@@ -25,9 +25,11 @@ from typing import Any, Final, Literal
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import Reporter
 from pipeline.sandbox import images
+from pipeline.sandbox._commands import check_directories, experiment_environment
 from pipeline.sandbox._engine import Attached, connection, engine_error, labels, next_step_for
 from pipeline.sandbox._gpus import device_request
-from pipeline.sandbox._session import SupervisorGone, bootstrap, check_directories, drive, experiment_environment
+from pipeline.sandbox._program import bootstrap
+from pipeline.sandbox._session import SupervisorGone, drive
 from pipeline.sandbox.base import BuildSpec, Image, Network, RunResult, RunSpec, SandboxStatus, StopHandle
 from pipeline.schema import Problem, Severity
 

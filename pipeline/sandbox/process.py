@@ -30,10 +30,12 @@ from typing import Any, Final, Literal
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import Reporter
 from pipeline.sandbox import _hostpython
+from pipeline.sandbox._commands import check_directories, experiment_environment
 from pipeline.sandbox._engine import given_up
 from pipeline.sandbox._isolation import SCRATCH, Isolation, closed_parent, isolation, wrapped
 from pipeline.sandbox._locks import cache_directory
-from pipeline.sandbox._session import SupervisorGone, bootstrap, check_directories, drive, experiment_environment
+from pipeline.sandbox._program import bootstrap
+from pipeline.sandbox._session import SupervisorGone, drive
 from pipeline.sandbox._users import claimed_user, threads_of
 from pipeline.sandbox.base import BuildSpec, Image, Limits, Network, RunResult, RunSpec, SandboxStatus, StopHandle
 from pipeline.schema import Problem, Severity

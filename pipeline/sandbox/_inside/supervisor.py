@@ -1,6 +1,6 @@
 """The program that runs the commands *inside* a sandbox, for both back ends.
 
-This package is sent into the sandbox as text (`_session.supervisor_source`) and run by a Python of the sandbox's own
+This package is sent into the sandbox as text (`_program.supervisor_source`) and run by a Python of the sandbox's own
 with `-I -S`: it uses the standard library only, imports nothing of expbench but itself and must run on Python 3.8 and
 later. It speaks frames (see `wire`) over its stdin and stdout; `_session.py` is the other end:
 
@@ -114,6 +114,7 @@ def serve() -> None:
     if code:
         send_json(b"X", {"disk_full": code == 28})
         return
+    began = time.time_ns()
     send(b"R")
     watch = Watch(spec, lambda work: ask_as_user(spec, work))
     runner = Runner(spec, watch)
@@ -127,12 +128,12 @@ def serve() -> None:
         runner.kill_all()
         raise
     send_json(b"U", {"peak_memory_bytes": max(watch.peak, runner.rss), "cpu_s": runner.cpu_s})
-    in_child(lambda: send_manifest(work, spec["disk_bytes"]), spec)
+    in_child(lambda: send_manifest(work, spec["disk_bytes"], began), spec)
     in_child(lambda: send_wanted(work), spec)
     if spec["outbox"]:
         outbox = os.fsencode(spec["outbox"])
         send(b"N")
-        in_child(lambda: send_manifest(outbox, spec["disk_bytes"]), spec)
+        in_child(lambda: send_manifest(outbox, spec["disk_bytes"], began), spec)
         in_child(lambda: send_wanted(outbox), spec)
     send(b"z")
 

@@ -83,8 +83,11 @@ def open_file(path: bytes) -> int:
         return os.open(path, flags)
 
 
-def send_manifest(work: bytes, budget: int) -> None:
-    """Name, size and digest of every file; `budget` bytes are read at most (a sparse file may claim any size)."""
+def send_manifest(work: bytes, budget: int, began_ns: int) -> None:
+    """Name, size and digest of every file; `budget` bytes are read at most (a sparse file may claim any size).
+
+    What was modified after `began_ns`, when the tree had arrived, was written by the run, also when it is as it was.
+    """
     for count, (path, info) in enumerate(entries(work)):
         entry: dict[str, Any] = {"path": path.decode("latin-1"), "size": info.st_size, "kind": "file", "sha256": ""}
         if count >= MAX_ENTRIES:
@@ -99,6 +102,7 @@ def send_manifest(work: bytes, budget: int) -> None:
         else:
             budget -= info.st_size
             entry["executable"] = bool(info.st_mode & 0o111)
+            entry["written"] = info.st_mtime_ns > began_ns
             try:
                 entry["sha256"] = digest(os.path.join(work, path))
             except OSError as error:

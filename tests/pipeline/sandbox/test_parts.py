@@ -187,3 +187,23 @@ def test_root_keeps_its_cache_where_other_users_can_read(monkeypatch: pytest.Mon
     assert cache_directory() == Path.home() / ".cache/expbench"
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     assert cache_directory() == Path("/elsewhere/expbench")
+
+
+def test_what_is_written_again_as_it_was_is_told_apart(tmp_path: Path) -> None:
+    """Seen: a script that makes the tables again which its repository ships; its outcome could not be read."""
+    (tmp_path / "tree").mkdir()
+    for name in ("same", "untouched", "other"):
+        (tmp_path / "tree" / name).write_bytes(b"x")
+    source = TreeSource(tmp_path / "tree")
+    list(source.frames())
+    collector = Collector(tmp_path / "out/files", source, (), 1000)
+    collector.offer({**entry(b"same"), "written": True})
+    collector.offer({**entry(b"untouched"), "written": False})
+    collector.offer({**entry(b"other", b"y"), "written": True})
+    for path, data in ((b"other", b"y"), (b"same", b"x")):
+        collector.begin(path)
+        collector.data(data)
+        collector.end()
+    assert [item.path for item in collector.rewritten] == ["same"]
+    assert [item.path for item in collector.produced] == ["other"]
+    assert (tmp_path / "out/files/same").read_bytes() == b"x"

@@ -26,7 +26,9 @@ def test_created_and_changed_files_come_out(run: Runner, tmp_path: Path) -> None
     before = tree_digest(tree)
     result = run(textwrap.dedent(script))
     assert [produced.path for produced in result.produced] == ["changed", "deep/er/new.bin"]
-    for produced in result.produced:
+    assert [produced.path for produced in result.rewritten] == ["touched"]
+    assert [produced.path for produced in result.written] == ["changed", "deep/er/new.bin", "touched"]
+    for produced in result.written:
         copied = tmp_path / "out/files" / produced.path
         assert (copied.stat().st_size, file_digest(copied)) == (produced.size, produced.sha256)
     (tree / "script0.py").unlink()
