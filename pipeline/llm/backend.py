@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from pipeline.errors import FailureKind
+from pipeline.llm.cleaning import clean_text
 from pipeline.llm.config import Api, ModelConfig
 from pipeline.llm.errors_map import CutStreamError, ModelError
 from pipeline.llm.redact import StreamRedactor, protect_loggers, redact_content, redact_value
@@ -204,23 +206,13 @@ class Backend:
         refusal = message.additional_kwargs.get("refusal") or _refusal_block(message.content)
         finish = _FINISH.get(_reason(metadata, calls=bool(message.tool_calls or message.invalid_tool_calls)))
         finish = finish or FinishReason.OTHER
+        calls, invalid = _calls(message)
         return Reply(
-            text=redact_content(str(message.text)),
-            tool_calls=tuple(
-                ToolCall(id=call["id"] or f"call_{i}", name=call["name"], arguments=_clean(call["args"]))
-                for i, call in enumerate(message.tool_calls)
-            ),
-            invalid_tool_calls=tuple(
-                InvalidToolCall(
-                    id=call["id"] or f"invalid_{i}",
-                    name=call["name"] or "",
-                    arguments=redact_content(call["args"] or ""),
-                    error=redact_content(call["error"] or ""),
-                )
-                for i, call in enumerate(message.invalid_tool_calls)
-            ),
+            text=clean_text(str(message.text)),
+            tool_calls=calls,
+            invalid_tool_calls=invalid,
             finish_reason=FinishReason.REFUSAL if refusal else finish,
-            refusal=redact_content(str(refusal)) if refusal else None,
+            refusal=clean_text(str(refusal)) if refusal else None,
             usage=_usage(message),
             model=redact_content(str(metadata.get("model_name") or metadata.get("model") or self.config.model)),
             fingerprint=metadata.get("system_fingerprint") or None,
@@ -297,11 +289,28 @@ def _refusal_block(content: Any) -> str | None:
     return "".join(said) or None
 
 
-def _clean(arguments: Any) -> dict[str, Any]:
-    if not isinstance(arguments, dict):
-        raise TypeError(f"arguments of a tool call are {type(arguments).__name__}, not an object")
-    cleaned: Any = redact_value(arguments)
-    return dict(cleaned)
+def _calls(message: AIMessage) -> tuple[tuple[ToolCall, ...], tuple[InvalidToolCall, ...]]:
+    """The tool calls of a reply; one that no JSON can hold (NaN, an array) is invalid, as the model has to hear."""
+    calls: list[ToolCall] = []
+    invalid = [
+        InvalidToolCall(
+            id=call["id"] or f"invalid_{i}",
+            name=clean_text(call["name"] or ""),
+            arguments=clean_text(call["args"] or ""),
+            error=clean_text(call["error"] or ""),
+        )
+        for i, call in enumerate(message.invalid_tool_calls)
+    ]
+    for i, call in enumerate(message.tool_calls):
+        name, given = clean_text(call["name"]), call["args"]
+        try:
+            # lone surrogates, which JSON may spell and no encoding can hold, are replaced; so are our keys
+            arguments: Any = json.loads(clean_text(json.dumps(given, ensure_ascii=False, allow_nan=False)))
+            calls.append(ToolCall(id=call["id"] or f"call_{i}", name=name, arguments=redact_value(arguments)))
+        except ValueError as error:
+            text = clean_text(repr(given))
+            invalid.append(InvalidToolCall(id=call["id"] or f"call_{i}", name=name, arguments=text, error=str(error)))
+    return tuple(calls), tuple(invalid)
 
 
 def _usage(message: AIMessage) -> Usage | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import queue
 import random
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
@@ -18,37 +17,26 @@ from typing import Self, TypeVar
 from pydantic import BaseModel
 
 from pipeline.errors import FailureKind
-from pipeline.llm.attempts import Call, Caller
-from pipeline.llm.backend import Backend
+from pipeline.llm.attempts import Caller
 from pipeline.llm.budget import Budget, BudgetLimits, Level, current_budget
-from pipeline.llm.cache import (
-    CacheMode,
-    Exchange,
-    ExchangeStore,
-    describe_request,
-    embedding_key,
-    request_key,
-)
+from pipeline.llm.cache import CacheMode, ExchangeStore, embedding_key
 from pipeline.llm.cancel import CancelToken, Clock, SystemClock
 from pipeline.llm.capabilities import Capabilities
 from pipeline.llm.cleaning import clean_request, clean_text
-from pipeline.llm.config import Api, ModelConfig, find_key
+from pipeline.llm.config import ModelConfig
 from pipeline.llm.context import ContextPolicy, ask_pieces, ask_shrinking
-from pipeline.llm.counting import typical_tokens, worst_tokens
-from pipeline.llm.errors_map import ModelError, wants_responses_api
+from pipeline.llm.counting import typical_tokens
+from pipeline.llm.errors_map import ModelError
+from pipeline.llm.exchanges import Exchanges
 from pipeline.llm.ledger import CallLedger
-from pipeline.llm.loop import loop_identity, run
 from pipeline.llm.prices import PriceList, load_prices
 from pipeline.llm.redact import register_environment
 from pipeline.llm.structured import Structured, ask_structured
-from pipeline.llm.types import Delta, FinishReason, Parameters, Reply, Request, Usage
+from pipeline.llm.types import Delta, Reply, Request
 
 __all__ = ["ModelClient"]
 
-T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
-_STEADY = frozenset({FailureKind.CONTEXT_TOO_LONG, FailureKind.REQUEST_REJECTED})
-"""Failures that the same request always meets: recorded, so that a replay takes the same turns."""
 _EMBEDDING_BATCH = 128
 
 
@@ -83,15 +71,14 @@ class ModelClient:
         self.prices = prices or load_prices()
         self.cancel = cancel or CancelToken()
         self._budget, self._fallback = budget, Budget()
-        self._caller = Caller(
+        caller = Caller(
             config,
             self.prices.find(config),
             ledger,
             clock or SystemClock(),
             rng or random.Random(),  # noqa: S311 - jitter
         )
-        self._backend: tuple[int, Backend] | None = None
-        self._lock = threading.Lock()
+        self._exchanges = Exchanges(caller, self.store, self.capabilities, self.prices)
 
     def __enter__(self) -> Self:
         return self
@@ -101,10 +88,7 @@ class ModelClient:
 
     def close(self) -> None:
         """Close the connections; the client opens new ones when it is used again."""
-        with self._lock:
-            backend, self._backend = self._backend, None
-        if backend is not None and backend[0] == loop_identity():
-            run(backend[1].close(), CancelToken(), self._caller.what)
+        self._exchanges.close()
 
     @contextlib.contextmanager
     def scope(self, level: Level, name: str, limits: BudgetLimits | None = None) -> Iterator[Budget]:
@@ -235,7 +219,8 @@ class ModelClient:
         found: dict[str, tuple[float, ...]] = {}
         for start in range(0, len(unique), _EMBEDDING_BATCH):
             batch = {text: keys[text] for text in unique[start : start + _EMBEDDING_BATCH]}
-            found |= self._embed_batch(batch, dimensions, self._scope(budget), self._token(cancel))
+            with self._linked(self._token(cancel)) as linked:
+                found |= self._exchanges.embed(batch, dimensions, self._scope(budget), linked)
         return tuple(found[text] for text in clean)
 
     # --- inside ---
@@ -258,143 +243,13 @@ class ModelClient:
                 return ask_shrinking(
                     request,
                     self._room(request),
-                    lambda part, left: self._ask(part, scope, linked, on_delta, repair, left),
+                    lambda part, left: self._exchanges.chat(
+                        part, scope, linked, on_delta=on_delta, repair=repair, left_out=left
+                    ),
                     self._too_long,
                 )
             self._check_room(request)
-            return self._ask(request, scope, linked, on_delta, repair, 0)
-
-    def _ask(
-        self,
-        request: Request,
-        budget: Budget,
-        cancel: CancelToken,
-        on_delta: Callable[[Delta], None] | None,
-        repair: int,
-        left_out: int,
-    ) -> Reply:
-        parameters = request.parameters or self.config.parameters
-        key = request_key(self.config, request, parameters)
-
-        def make(api: Api) -> Call[Reply]:
-            return self._chat_call(request, parameters, key, on_delta, repair, left_out, api)
-
-        with self.store.single_flight(key, cancel):
-            exchange = self._stored(key)
-            if exchange is not None and exchange.reply is not None:
-                reply = exchange.reply.evolve(cached=True)
-                self._caller.record_cached(make(self.capabilities.api), reply.usage, budget)
-                if on_delta is not None and reply.text:
-                    on_delta(Delta(attempt=0, text=reply.text))
-            else:
-                described = describe_request(self.config, request, parameters)
-                self._connected()  # loading the libraries must not count as time of the call
-                try:
-                    reply = self._run(make, budget, cancel).evolve(key=key)
-                except ModelError as error:
-                    if error.kind in _STEADY:
-                        failed = Exchange(
-                            key=key, request=described, failure=error.kind.value, failure_cause=error.cause
-                        )
-                        self.store.put(failed)
-                    raise
-                self.store.put(Exchange(key=key, request=described, reply=reply))
-        return self._unless_refused(reply.evolve(left_out_characters=left_out))
-
-    def _run(self, make: Callable[[Api], Call[Reply]], budget: Budget, cancel: CancelToken) -> Reply:
-        """Make the call, and once more through the Responses API where the endpoint offers the model there only."""
-        api, may_change = self.capabilities.api, self.capabilities.api_is_open
-        try:
-            return self._caller.run(make(api), budget, cancel)
-        except ModelError as error:
-            if not (may_change and wants_responses_api(error)):
-                raise
-        reply = self._caller.run(make("responses"), budget, cancel)
-        self.capabilities.remember_responses_api()
-        return reply
-
-    def _chat_call(
-        self,
-        request: Request,
-        parameters: Parameters,
-        key: str,
-        on_delta: Callable[[Delta], None] | None,
-        repair: int,
-        left_out: int,
-        api: Api,
-    ) -> Call[Reply]:
-        def show(number: int) -> Callable[[str], None] | None:
-            return None if on_delta is None else lambda text: on_delta(Delta(attempt=number, text=text))
-
-        return Call(
-            kind="chat" if on_delta is None else "stream",
-            key=key,
-            parameters=parameters,
-            worst_input_tokens=worst_tokens(request, self.prices.image_tokens(self.config)),
-            worst_output_tokens=parameters.max_output_tokens,
-            once=lambda number, deadline: self._connected().chat(request, parameters, deadline, show(number), api),
-            usage_of=lambda reply: reply.usage,
-            api=api if self.config.provider == "openai" else None,
-            prompt=request.prompt,
-            repair=repair,
-            left_out_characters=left_out,
-        )
-
-    def _stored(self, key: str) -> Exchange | None:
-        """The stored exchange; in replay a missing one is an error, and so is a stored failure."""
-        exchange = self.store.get(key)
-        if self.store.mode is not CacheMode.REPLAY:
-            return exchange
-        if exchange is None:
-            raise ModelError(
-                FailureKind.REPLAY_MISS, self._caller.what, f"no exchange {key[:16]} is recorded in {self.store.root}"
-            )
-        if exchange.failure is not None:
-            raise ModelError(
-                FailureKind(exchange.failure), self._caller.what, exchange.failure_cause or "failed when recorded"
-            )
-        return exchange
-
-    def _unless_refused(self, reply: Reply) -> Reply:
-        if reply.finish_reason is not FinishReason.REFUSAL:
-            return reply
-        said = " ".join((reply.refusal or reply.text or "the provider's content filter ended the answer").split())
-        raise ModelError(FailureKind.REFUSAL, self._caller.what, f"the model refused: {said[:200]}", attempts=1)
-
-    def _embed_batch(
-        self, batch: dict[str, str], dimensions: int | None, budget: Budget, cancel: CancelToken
-    ) -> dict[str, tuple[float, ...]]:
-        with contextlib.ExitStack() as stack:
-            linked = stack.enter_context(self._linked(cancel))
-            for key in batch.values():
-                stack.enter_context(self.store.single_flight(key, linked))
-            stored = {text: self._stored(key) for text, key in batch.items()}
-            found = {text: e.vector for text, e in stored.items() if e is not None and e.vector is not None}
-            missing = [text for text in batch if text not in found]
-            for text in found:
-                self._caller.record_cached(self._embed_call([text], batch[text], dimensions), None, budget)
-            if missing:
-                self._connected()
-                call = self._embed_call(missing, batch[missing[0]], dimensions)
-                vectors, _ = self._caller.run(call, budget, linked)
-                for text, vector in zip(missing, vectors, strict=True):
-                    found[text] = vector
-                    described = {**self.config.identity, "kind": "embedding", "text": text}
-                    self.store.put(Exchange(key=batch[text], request=dict(described), vector=vector))
-            return found
-
-    def _embed_call(
-        self, texts: list[str], key: str, dimensions: int | None
-    ) -> Call[tuple[list[tuple[float, ...]], Usage | None]]:
-        return Call(
-            kind="embeddings",
-            key=key,
-            parameters=Parameters(),
-            worst_input_tokens=sum(len(text.encode("utf-8")) + 16 for text in texts),
-            worst_output_tokens=0,
-            once=lambda _, deadline: self._connected().embed(texts, dimensions, deadline),
-            usage_of=lambda value: value[1],
-        )
+            return self._exchanges.chat(request, scope, linked, on_delta=on_delta, repair=repair)
 
     # --- context window ---
 
@@ -411,18 +266,12 @@ class ModelClient:
     def _too_long(self, request: Request, room: int) -> ModelError:
         return ModelError(
             FailureKind.CONTEXT_TOO_LONG,
-            self._caller.what,
+            self._exchanges.caller.what,
             f"the request has about {typical_tokens(request)} tokens, and {room} fit beside the answer",
             consequence="The model was not asked, and nothing was cut",
         )
 
     # --- plumbing ---
-
-    def _connected(self) -> Backend:
-        with self._lock:
-            if self._backend is None or self._backend[0] != loop_identity():
-                self._backend = (loop_identity(), Backend(self.config, find_key(self.config)))
-            return self._backend[1]
 
     def _scope(self, budget: Budget | None) -> Budget:
         if budget is not None:

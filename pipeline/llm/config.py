@@ -6,7 +6,6 @@ system's keyring, and exist only inside the client that sends them.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import urllib.parse
@@ -153,8 +152,3 @@ def _from_keyring(variable: str) -> str:
         return str(keyring.get_password(_KEYRING_SERVICE, variable) or "").strip()
     except errors.KeyringError:
         return ""  # no usable back end on this machine; find_key says that the keyring has none
-
-
-def key_fingerprint(key: SecretStr) -> str:
-    """Eight characters that tell two keys apart without giving either away (for connection pools only)."""
-    return hashlib.sha256(key.get_secret_value().encode()).hexdigest()[:8]

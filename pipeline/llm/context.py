@@ -11,11 +11,11 @@ from enum import StrEnum
 from typing import TypeVar
 
 from pipeline.errors import FailureKind
-from pipeline.llm.counting import BYTES_PER_TOKEN, typical_text_tokens, typical_tokens
+from pipeline.llm.counting import BYTES_PER_TOKEN, typical_tokens
 from pipeline.llm.errors_map import ModelError
 from pipeline.llm.types import Message, Part, Request, TextPart
 
-__all__ = ["ContextPolicy", "ask_pieces", "ask_shrinking", "elastic_tokens", "shrink", "split"]
+__all__ = ["ContextPolicy", "ask_pieces", "ask_shrinking", "shrink", "split"]
 
 T = TypeVar("T")
 _FITTING_ROUNDS = 6
@@ -30,11 +30,6 @@ class ContextPolicy(StrEnum):
     FAIL = "fail"
     SHRINK = "shrink"
     SPLIT = "split"
-
-
-def elastic_tokens(request: Request) -> int:
-    """Tokens (expected) of the text that may be shortened."""
-    return sum(typical_text_tokens(part.text) for _, _, part in _elastic(request))
 
 
 def shrink(request: Request, room: int) -> tuple[Request, int] | None:

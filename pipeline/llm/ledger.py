@@ -191,13 +191,6 @@ class CallLedger:
         """Sums over everything."""
         return sum_records(self.records())
 
-    def totals_by(self, *names: Literal["run", "stage", "task", "model"]) -> dict[tuple[str | None, ...], Totals]:
-        """Sums per value of the named fields, sorted; None stands for calls outside of any."""
-        groups: dict[tuple[str | None, ...], list[CallRecord]] = {}
-        for record in self.records():
-            groups.setdefault(tuple(getattr(record, name) for name in names), []).append(record)
-        return {key: sum_records(groups[key]) for key in sorted(groups, key=lambda key: [part or "" for part in key])}
-
 
 def sum_records(records: Iterable[CallRecord]) -> Totals:
     """Sums over some lines."""

@@ -30,7 +30,6 @@ __all__ = [
     "redact_value",
     "register_environment",
     "register_secret",
-    "registered_names",
 ]
 
 _SECRET_NAME: Final = re.compile(
@@ -60,12 +59,6 @@ def register_secret(name: str, value: str) -> None:
     if len(value.strip()) >= _SHORTEST_DIAGNOSTIC:
         with _guard:
             _registered[value.strip()] = name
-
-
-def registered_names() -> list[str]:
-    """Names of the secrets that are known (never their values)."""
-    with _guard:
-        return sorted(set(_registered.values()))
 
 
 def redact_content(text: str) -> str:
