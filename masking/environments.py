@@ -20,9 +20,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from masking.numbers import BLOCKING
-from masking.plan import background, masked_sources, references
 from masking.probe import MIN_EXACT, Probe
 from masking.records import MaskPlan
+from masking.sources import background, masked_sources, references
 from pipeline.repository import Snapshot
 from pipeline.sandbox import Command, Image, Limits, RunSpec, Sandbox
 from pipeline.schema import Problem, Severity

@@ -24,11 +24,11 @@ from masking.environments import EnvironmentFindings, own_distribution
 from masking.git import AUTHOR, BRANCH, DATE, MESSAGE, git, objects
 from masking.numbers import BLOCKING, NumberProbe, significant_digits
 from masking.papers import PaperProbe, document_text
-from masking.plan import background, references
 from masking.probe import MIN_EXACT, Probe
 from masking.records import MaskPlan
+from masking.sources import background, references
 from masking.texts import pdf_text
-from masking.tree import entries
+from masking.tree import MAX_READ, entries
 from pipeline.digests import file_digest
 from pipeline.errors import ExpbenchError
 from pipeline.paper import Document
@@ -42,7 +42,6 @@ _EXPECTED_GIT_FILES: Final = re.compile(
     r"HEAD|index|config|info/attributes|info/exclude|description|refs/heads/main"
     r"|objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]{40}\.(?:pack|idx|rev)"
 )
-MAX_READ: Final = 128 << 20
 
 
 def scan_leaks(

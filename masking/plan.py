@@ -22,103 +22,38 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
 from masking.comments import TextSpan, text_spans
-from masking.functions import MASKED_BODY, function_sources
+from masking.filekinds import (
+    is_document,
+    is_latex_byproduct,
+    is_result_path,
+    is_root_readme,
+    is_text_throughout,
+    states_results,
+)
 from masking.notebooks import clear_outputs, has_outputs
 from masking.numbers import BLOCKING, NumberHit
 from masking.papers import PaperProbe, document_text, title_patterns
 from masking.partial import MaskPolicy, partial_masks
-from masking.probe import MIN_EXACT, Examination, Probe, Reference, is_code, is_prose
+from masking.probe import MIN_EXACT, Examination, Probe
 from masking.records import MaskPlan, TextEdit
-from masking.tree import Entry, entries
+from masking.sources import background, masked_sources, references
+from masking.tree import MAX_READ, Entry, entries
 from pipeline.paper import Document
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
-from pipeline.task import LeakHit, MaskedPath, SourceScript, Task
+from pipeline.task import LeakHit, MaskedPath, Task
 from pipeline.tracing.needs import needed_file
 
-__all__ = ["background", "masked_sources", "plan_mask", "references"]
+__all__ = ["plan_mask"]
 
-_RESULT_DIRECTORIES: Final = frozenset(
-    [
-        "results",
-        "result",
-        "outputs",
-        "output",
-        "logs",
-        "log",
-        "runs",
-        "wandb",
-        "tensorboard",
-        "lightning_logs",
-        "mlruns",
-    ]
-)
-_RESULT_SUFFIXES: Final = frozenset(
-    [".csv", ".tsv", ".json", ".jsonl", ".yaml", ".yml", ".log", ".txt", ".out", ".md", ".html", ".tex", ".png", ".jpg",
-     ".jpeg", ".gif", ".svg", ".pdf", ".eps", ".npz", ".npy", ".pkl", ".pickle", ".parquet", ".xlsx", ".wandb"]
-)  # fmt: skip
-_STATED_RESULTS: Final = _RESULT_SUFFIXES - {".yaml", ".yml"} | {".rst", ".htm", ".org", ".adoc", ".tex", ".bbl"}
-_LATEX: Final = frozenset(
-    [".tex", ".bbl", ".aux", ".blg", ".log", ".out", ".toc", ".lof", ".lot", ".fls", ".fdb_latexmk", ".pdf", ".ps",
-     ".dvi", ".gz"]
-)  # fmt: skip
-_KEPT_PROSE: Final = re.compile(r"^(licen[cs]e|copying|notice|requirements.*|constraints.*)(\.\w+)?$", re.IGNORECASE)
 _GIT_FILES: Final = (b"# v2 git bundle", b"# v3 git bundle", b"PACK\0\0\0")
-_BIBLIOGRAPHY: Final = frozenset({".cff", ".bib"})
 _ORDER: Final = ("paper", "exact", "near_duplicate", "canary", "git_object", "task_text", "number")
 """Which of several reasons is recorded."""
-MAX_BACKGROUND: Final = 1 << 20
-MAX_READ: Final = 128 << 20
-"""Larger files are compared by digest only and reported."""
-
-
-def masked_sources(task: Task) -> tuple[SourceScript, ...]:
-    """The scripts that are masked: sources (libraries only where there is nothing else) and their equivalents."""
-    scripts = tuple(script for script in task.truth.sources if script.role != "library")
-    return (*(scripts or task.truth.sources), *task.truth.equivalents)
-
-
-def _root_readme(path: str) -> bool:
-    return "/" not in path and path.lower().startswith("readme")
-
-
-def references(task: Task, snapshot: Snapshot, edits: Sequence[TextEdit] = ()) -> list[Reference]:
-    """The texts whose near-duplicates are looked for: masked source scripts and the README files at the root.
-
-    Of a file that only lost bodies of functions, those functions are looked for.
-
-    Args:
-        task: names the scripts.
-        snapshot: the original.
-        edits: of the plan.
-    """
-    files = {file.path for file in snapshot.files}
-    partly = {edit.path for edit in edits if edit.replacement == MASKED_BODY}
-    paths = [script.path for script in masked_sources(task) if script.path in files]
-    paths += sorted(path for path in files if (_root_readme(path) or path in partly) and path not in paths)
-    found: list[Reference] = []
-    for path in paths:
-        data = (snapshot.root / path).read_bytes()
-        if path in partly:
-            data = function_sources(data, [edit for edit in edits if edit.path == path])
-        found.append(Reference(path, data))
-    return found
-
-
-def background(task: Task, snapshot: Snapshot) -> Iterator[bytes]:
-    """The other code of the repository, each content once: what it shares with a masked file is the house's style."""
-    masked = {script.path for script in masked_sources(task)}
-    seen = {file.sha256 for file in snapshot.files if file.path in masked}
-    for file in snapshot.files:
-        code = is_code(file.path) and not file.binary and file.size <= MAX_BACKGROUND
-        if code and file.path not in masked and file.sha256 not in seen:
-            seen.add(file.sha256)
-            yield (snapshot.root / file.path).read_bytes()
 
 
 def plan_mask(
@@ -242,22 +177,15 @@ class _Planner:
         validation = self.task.validation
         produced = {path for run in (validation.runs if validation else ()) for path, _ in run.produced}
         for path in self.entries:
-            if _root_readme(path):
+            if is_root_readme(path):
                 self.choose(path, "README of the repository: it describes the experiments and their results")
             elif path in produced:
                 self.choose(path, "result: the re-execution of the source scripts produces this file")
-            elif self._in_results(path):
+            elif is_result_path(path) and not self._needed(path):
                 self.choose(path, "result: a data file in a directory for results")
             elif PurePosixPath(path).name == ".gitmodules":
                 self.choose(path, "submodules are part of the tree now; the file says where their history is")
         self._bare_repositories()
-
-    def _in_results(self, path: str) -> bool:
-        parts = PurePosixPath(path).parts
-        inside = any(part.lower() in _RESULT_DIRECTORIES for part in parts[:-1])
-        events = PurePosixPath(path).name.startswith("events.out.tfevents")
-        data = PurePosixPath(path).suffix.lower() in _RESULT_SUFFIXES or events
-        return (inside or events) and data and not self._needed(path)
 
     def _needed(self, path: str) -> bool:
         """Whether the run reads this file; a need may be said from a folder above the repository or below its root."""
@@ -321,11 +249,12 @@ class _Planner:
     def _removes(self, path: str, data: bytes, examination: Examination) -> bool:
         """Choose the file as a whole when its content asks for it."""
         for hit in sorted(examination.blocking, key=lambda hit: _ORDER.index(hit.kind)):
-            if hit.kind == "number" and not self._states_results(path, hit):
+            inner = not hit.where.startswith(f"{path}:")  # in a file inside of an archive
+            if hit.kind == "number" and not (inner or states_results(path)):
                 continue
             self.choose(path, _reason(hit))
             return True
-        document = is_prose(path) and not _KEPT_PROSE.match(PurePosixPath(path).name)
+        document = is_document(path)
         if self.named and document and (mention := self.mentions.search(data)):
             self.choose(path, f"documentation of the masked script {mention[0].decode('utf-8', 'replace')}")
             return True
@@ -333,15 +262,6 @@ class _Planner:
             self.choose(path, _reason(examination.copies[0]))
             return True
         return False
-
-    @staticmethod
-    def _states_results(path: str, hit: LeakHit) -> bool:
-        """May the whole file go because of a number? Results, documents, notebooks and tests; not code or settings."""
-        name = PurePosixPath(path)
-        inner = not hit.where.startswith(f"{path}:")
-        test = any(part.lower().startswith("test") for part in name.parts)
-        suffix = name.suffix.lower()
-        return inner or test or is_prose(path) or suffix in _STATED_RESULTS or suffix == ".ipynb"
 
     def _edit(self, path: str, data: bytes, numbers: Sequence[NumberHit], digest: str) -> None:
         """Overwrite claimed numbers where that changes nothing that runs.
@@ -368,8 +288,7 @@ class _Planner:
         found = [match.span() for pattern in self.titles for match in pattern.finditer(data)]
         if not found:
             return
-        whole = is_prose(path) or PurePosixPath(path).suffix.lower() in _BIBLIOGRAPHY
-        texts = [TextSpan(0, len(data), True)] if whole else text_spans(path, data)
+        texts = [TextSpan(0, len(data), True)] if is_text_throughout(path) else text_spans(path, data)
         for start, end in found:
             taken = any(edit.path == path and edit.start < end and start < edit.end for edit in self.edits)
             if not taken and any(text.start <= start and end <= text.end for text in texts):
@@ -390,10 +309,8 @@ class _Planner:
             and path.lower().endswith((".tex", ".pdf"))
         ]
         for path in self.entries:
-            name = PurePosixPath(path)
             for source in paper:
-                stem = name.name.removesuffix(".synctex.gz").removesuffix(name.suffix)
-                if name.parent == source.parent and stem == source.stem and name.suffix.lower() in _LATEX:
+                if is_latex_byproduct(path, source):
                     self.choose(path, f"by-product of the paper's source {source}")
 
     def _equal_files(self) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
+from masking.filekinds import is_code, is_list, text_kind
 from masking.fingerprints import Fingerprint, Index, Share, code_only, fingerprint
 from masking.numbers import BLOCKING, NumberHit, NumberProbe, TextKind
 from masking.papers import PAPER_SHARE, PaperProbe
@@ -21,7 +22,7 @@ from masking.texts import Budget, Pictures, Unit, read_units
 from pipeline.schema import Problem
 from pipeline.task import LeakHit, NumericClaim
 
-__all__ = ["MIN_EXACT", "Examination", "Probe", "Reference", "is_code", "is_prose", "text_kind"]
+__all__ = ["MIN_EXACT", "Examination", "Probe", "Reference"]
 
 MIN_EXACT: Final = 32
 """Bytes below which equal content is no evidence (`__init__.py` with one line)."""
@@ -50,39 +51,9 @@ COMPILED_NUMBER: Final = 0.5
 FUNCTION_SCORE: Final = 0.5
 """A function that occurs elsewhere (helpers that scripts share) is reported; a person decides."""
 
-_LISTS: Final = frozenset({".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".sh", ".bash"})
 _POINTER: Final = re.compile(rb"version https://git-lfs[^\n]*\n(?:ext-[^\n]*\n)*oid sha256:([0-9a-f]{64})\n")
 _OWN: Final = "own:"
 _COPY: Final = "holds a copy"
-
-_PROSE: Final = frozenset({".md", ".markdown", ".rst", ".txt", ".tex", ".html", ".htm", ".org", ".adoc", ".bbl"})
-_TABLE: Final = frozenset({".csv", ".tsv"})
-_CODE: Final = frozenset(
-    {".py", ".pyx", ".sh", ".bash", ".r", ".jl", ".c", ".cc", ".cpp", ".cu", ".h", ".js", ".lua", ".m", ".ipynb"}
-)
-
-
-def is_prose(path: str) -> bool:
-    """Is the file something that people read: documentation, a page, plain text?"""
-    name = PurePosixPath(path)
-    return name.suffix.lower() in _PROSE or (not name.suffix and name.name.upper().startswith("README"))
-
-
-def is_code(path: str) -> bool:
-    """Is the file a program (a notebook counts)?"""
-    return PurePosixPath(path).suffix.lower() in _CODE
-
-
-def is_list(path: str) -> bool:
-    """Is the file a list of settings or commands, which resembles its siblings by nature?"""
-    return PurePosixPath(path).suffix.lower() in _LISTS
-
-
-def text_kind(path: str) -> TextKind:
-    """How numbers of a file are associated with names (see `masking.numbers`)."""
-    if is_prose(path):
-        return "prose"
-    return "table" if PurePosixPath(path).suffix.lower() in _TABLE else "code"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,12 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-__all__ = ["Entry", "copy_entry", "display", "entries"]
+__all__ = ["MAX_READ", "Entry", "copy_entry", "display", "entries"]
+
+MAX_READ: Final = 128 << 20
+"""Bytes; larger files are compared by digest only, and reported."""
 
 
 @dataclass(frozen=True, slots=True)
