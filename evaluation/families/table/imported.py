@@ -17,7 +17,8 @@ import shutil
 from pathlib import Path
 from typing import ClassVar, Final
 
-from evaluation.families.table.reading import MOST_FILE, TASK_FILE, read_table_tasks, task_directories
+from evaluation.families.table.folder import MOST_FILE, TASK_FILE
+from evaluation.families.table.reading import read_table_tasks, task_directories
 from evaluation.families.table.records import Mode, TableTask
 from evaluation.families.table.workspace import public_files, truth_digest
 from pipeline.errors import ExpbenchError, FailureKind

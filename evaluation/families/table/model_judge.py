@@ -7,7 +7,6 @@ are computed. A score without a quote that exists is no score; a failure of the 
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +16,7 @@ from evaluation.families.table.answers import DimensionAnswer, RubricAnswer
 from evaluation.families.table.keyless import HandedIn
 from evaluation.families.table.records import Dimension, Kind, TableTask
 from evaluation.integrity.material import normalised
+from evaluation.judges.answers import refuse_other_items
 from evaluation.verdicts import Finding, Grader, ViolationKind
 from pipeline.llm import ModelClient, ModelError, Prompt, Request, load_prompt
 from pipeline.progress import Reporter
@@ -130,16 +130,7 @@ def _draw(
 
 
 def _complete(value: RubricAnswer, wanted: frozenset[str]) -> None:
-    """Refuse answers that leave dimensions out or grade others.
-
-    Raises:
-        ValueError: with what is wrong, for the model.
-    """
-    given = Counter(item.dimension for item in value.grades)
-    missing, unknown = sorted(wanted - set(given)), sorted(set(given) - wanted)
-    double = sorted(name for name, count in given.items() if count > 1)
-    if missing or unknown or double:
-        raise ValueError(f"missing dimensions: {missing}; not asked for: {unknown}; given twice: {double}")
+    refuse_other_items((item.dimension for item in value.grades), wanted, "dimensions")
 
 
 def _decided(name: str, given: Sequence[DimensionAnswer], quoted: str, result: ModelGrades) -> tuple[float | None, str]:
