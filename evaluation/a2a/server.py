@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from evaluation.a2a.access import BearerGate, declare_bearer
+from evaluation.harness.serving import ServingThread, until_started
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.version import version
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["agent_card", "listen", "running", "serve"]
 
-_START_S: Final = 60.0
+_CLOSE_S: Final = 60.0
 _STOP_S: Final = 5
 
 
@@ -106,36 +106,25 @@ def running(
         ExpbenchError: `INTERNAL`: it did not start.
     """
     server = _server(executor, card, token)
-    started = threading.Event()
-    failure: list[str] = []
 
-    async def go() -> None:
-        task = asyncio.ensure_future(server.serve(sockets=[listener]))
-        while not server.started and not task.done():
-            await asyncio.sleep(0.01)
-        started.set()
-        await task
+    async def go(ready: Callable[[], None], closing: asyncio.Event) -> None:
+        serving = await until_started(server, [listener])
+        ready()
+        await closing.wait()
+        server.should_exit = True
+        await serving
 
-    def run() -> None:
-        try:
-            asyncio.run(go())
-        except (OSError, RuntimeError) as error:
-            failure.append(str(error))
-            started.set()
-
-    thread = threading.Thread(target=run, name=f"a2a-{card.name}", daemon=True)
-    thread.start()
+    thread = ServingThread(go, name=f"a2a-{card.name}")
     try:
-        if not started.wait(_START_S) or failure:
+        if problem := thread.start():
             raise ExpbenchError(
-                FailureKind.INTERNAL, f"agent {card.name}", f"did not start: {failure[0] if failure else 'no answer'}",
+                FailureKind.INTERNAL, f"agent {card.name}", f"did not start: {problem}",
                 consequence="Nothing was run", next_step="Report this with the command that was used",
             )  # fmt: skip
         yield card.supported_interfaces[0].url
     finally:
         _end_work(executor)
-        server.should_exit = True
-        thread.join(_START_S)
+        thread.stop(_CLOSE_S)
         listener.close()
 
 

@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from evaluation.harness.exchange import listen
+from evaluation.harness.serving import ServingThread
 from pipeline.errors import ExpbenchError, FailureKind
 
 __all__ = ["SocketService"]
 
-_START_S: Final = 30.0
 _CLOSE_S: Final = 10.0
 """For the answer that is under way when the agent has ended; nobody waits for it any more."""
 _MOST_CLIENTS: Final = 32
@@ -45,8 +44,8 @@ class SocketService:
 
     def __init__(self, path: Path, answer: Callable[[bytes], Mapping[str, Any]], *, name: str, longest: int) -> None:
         self._path, self._answer, self._name, self._longest = path, answer, name, longest
-        self._ready = threading.Event()
         self._problem: BaseException | None = None
+        self._thread = ServingThread(self._serve, name=f"expbench-{name}")
         self._talks: set[asyncio.Task[None]] = set()
 
     def __enter__(self) -> Self:
@@ -59,10 +58,10 @@ class SocketService:
             self._socket = listen(self._path)
         except OSError as error:
             raise self._broken(f"cannot listen: {error}") from error
-        self._thread = threading.Thread(target=self._serve, name=f"expbench-{self._name}", daemon=True)
-        self._thread.start()
-        if not self._ready.wait(_START_S) or self._problem is not None:
-            raise self._broken(str(self._problem or f"not ready after {_START_S:.0f} s"))
+        if problem := self._thread.start():
+            self._socket.close()
+            self._path.unlink(missing_ok=True)
+            raise self._broken(problem)
         return self
 
     def __exit__(
@@ -73,26 +72,19 @@ class SocketService:
         Raises:
             ExpbenchError: `SANDBOX_BROKEN`: a request could not be answered; nothing is known of the agent then.
         """
-        self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join(_CLOSE_S)
+        problem = self._thread.stop(_CLOSE_S)
         self._path.unlink(missing_ok=True)
-        if self._problem is not None and error is None:
+        if error is not None:
+            return
+        if self._problem is not None:
             raise self._broken(f"{type(self._problem).__name__}: {self._problem}") from self._problem
+        if problem:
+            raise self._broken(problem)
 
-    def _serve(self) -> None:
-        try:
-            asyncio.run(self._main())
-        except (OSError, RuntimeError) as error:
-            self._problem = error
-        finally:
-            self._ready.set()
-
-    async def _main(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._closing = asyncio.Event()
+    async def _serve(self, ready: Callable[[], None], closing: asyncio.Event) -> None:
         server = await asyncio.start_unix_server(self._connected, sock=self._socket, limit=self._longest)
-        self._ready.set()
-        await self._closing.wait()
+        ready()
+        await closing.wait()
         server.close()
         for task in self._talks:
             task.cancel()
@@ -102,7 +94,7 @@ class SocketService:
         if len(self._talks) >= _MOST_CLIENTS:
             writer.close()
             return
-        talk = self._loop.create_task(self._talk(reader, writer))
+        talk = asyncio.create_task(self._talk(reader, writer))
         self._talks.add(talk)
         talk.add_done_callback(self._ended)
 

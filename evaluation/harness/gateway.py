@@ -20,7 +20,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +41,7 @@ from evaluation.harness.policy import (
     searches_by_itself,
 )
 from evaluation.harness.recorder import CallRecorder
+from evaluation.harness.serving import ServingThread, until_started
 from evaluation.harness.streams import MOST_EVENT, events, relayed, without_keys
 from evaluation.harness.upstream import Upstream
 from evaluation.harness.usage import EventMeter, usage_of
@@ -66,7 +66,6 @@ _MOST_ANSWER: Final = 64 << 20
 # A model may think for minutes before its first byte; the episode's own deadline ends what takes longer.
 _READ_S: Final = 1200.0
 _CONNECT_S: Final = 30.0
-_START_S: Final = 30.0
 _CLOSE_S: Final = 10.0
 _QUEUE: Final = 256
 
@@ -110,8 +109,7 @@ class Gateway:
         self._meter = Meter(limits)
         self._egress = Egress(allow, lambda text: emit(Note(seq=0, at=self._at(), text=text))) if allow else None
         self._pumps: set[asyncio.Task[None]] = set()
-        self._ready = threading.Event()
-        self._problem: BaseException | None = None
+        self._thread = ServingThread(self._serve, name="expbench-gateway")
 
     # --- life
 
@@ -129,18 +127,19 @@ class Gateway:
         except OSError as error:
             raise no_gateway(self._folder, str(error)) from error
         self._recorder = CallRecorder(self._record_path)
-        self._thread = threading.Thread(target=self._serve, name="expbench-gateway", daemon=True)
-        self._thread.start()
-        if not self._ready.wait(_START_S) or self._problem is not None:
-            raise no_gateway(self._folder, str(self._problem or f"not ready after {_START_S:.0f} s"))
+        if problem := self._thread.start():
+            self._close()
+            raise no_gateway(self._folder, problem)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop listening; calls that are under way are given up and recorded as such."""
-        self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join(_CLOSE_S)
+        self._thread.stop(_CLOSE_S)
+        self._close()
+
+    def _close(self) -> None:
         self._recorder.close()
         for name in (MODEL_SOCKET, EGRESS_SOCKET):
             (self._folder / name).unlink(missing_ok=True)
@@ -152,22 +151,13 @@ class Gateway:
     def _at(self) -> float:
         return round(time.monotonic() - self._began, 4)
 
-    def _serve(self) -> None:
-        try:
-            asyncio.run(self._main())
-        except (OSError, RuntimeError) as error:
-            self._problem = error
-        finally:
-            self._ready.set()
-
-    async def _main(self) -> None:
+    async def _serve(self, ready: Callable[[], None], closing: asyncio.Event) -> None:
         import httpx2
         import uvicorn
         from starlette.applications import Starlette
         from starlette.routing import Route as WebRoute
 
-        self._loop = asyncio.get_running_loop()
-        self._closing = asyncio.Event()
+        self._closing = closing
         methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
         app = Starlette(routes=[WebRoute("/{path:path}", self._handle, methods=methods)])
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it logs a traceback for each broken stream
@@ -179,11 +169,9 @@ class Gateway:
         timeout = httpx2.Timeout(_READ_S, connect=_CONNECT_S)
         async with httpx2.AsyncClient(timeout=timeout, follow_redirects=False) as self._client:
             egress = await self._egress.start(self._egress_socket) if self._egress and self._egress_socket else None
-            serving = asyncio.create_task(server.serve(sockets=[self._socket]))
-            while not server.started and not serving.done():
-                await asyncio.sleep(0.005)
-            self._ready.set()
-            await self._closing.wait()
+            serving = await until_started(server, [self._socket])
+            ready()
+            await closing.wait()
             if egress is not None:
                 egress.close()
             server.should_exit = True

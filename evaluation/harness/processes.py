@@ -18,7 +18,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from evaluation.harness.exchange import listen
+from evaluation.harness.exchange import listen, no_gateway
 from evaluation.trajectory import CommandRun, Event, FileChange, Note
 
 __all__ = ["TRACE_SOCKET", "WATCHER", "ProcessRecorder"]
@@ -71,7 +71,10 @@ class ProcessRecorder:
         Raises:
             ExpbenchError: `SANDBOX_BROKEN`: it cannot be made.
         """
-        self._socket = listen(self._path)
+        try:
+            self._socket = listen(self._path)
+        except OSError as error:
+            raise no_gateway(self._path.parent, str(error)) from error
         self._socket.setblocking(True)
         self._thread = threading.Thread(target=self._serve, args=(self._socket,), name="process recorder", daemon=True)
         self._thread.start()
@@ -99,7 +102,7 @@ class ProcessRecorder:
             while line := lines.readline(_LINE):
                 try:
                     self._tell(_Told.model_validate(json.loads(line)))
-                except (ValidationError, ValueError):
+                except (ValidationError, ValueError, RecursionError):
                     self._emit(Note(seq=0, at=0, text="a line of the tracer could not be read"))
 
     def _tell(self, told: _Told) -> None:
