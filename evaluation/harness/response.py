@@ -2,15 +2,17 @@
 
 What is accepted beside the documented form (`evaluation.submission.Response`):
 
-- the text: a byte order mark, a Markdown fence around the object, trailing commas, NaN and infinities;
+- the text: a byte order mark, a Markdown fence around the object, trailing commas, NaN and infinities, escapes that
+  are half a character (replaced);
 - the design: `constants`, `constant_variables`, `independent_variables`, ... for the three groups, at the top level
   too; a group as a list of names, of `name: value` texts or of `{name, values}` objects; values as one text,
   number, boolean or nested list;
 - the conclusion: a text alone; `numbers` as a list of `{name, value}` objects or as nested objects, whose keys are then
-  joined by ` / `; numbers as text (`"87.3%"`, `"1,234.5"`; a `±` part is dropped);
+  joined by ` / `; numbers as text (`"87.3%"`, `"1,234.5"`, `"−1.2 × 10^-3"`; a `±` part is dropped);
 - `outputs`: one text, or a list with other values.
 
-Nothing is guessed beyond that: what fits none of these is left out, and a problem says so.
+Nothing is guessed beyond that: what fits none of these is left out, and a problem says so. What an agent may write is
+bounded in depth and length, so that nothing behind this page meets a text that it cannot read in time.
 """
 
 from __future__ import annotations
@@ -24,14 +26,20 @@ from pydantic import JsonValue
 
 from evaluation.submission import RESPONSE, Conclusion, Response, ResponseDesign
 from pipeline.schema import Problem, Severity
+from pipeline.validation.numbers import plain_exponents
 
 __all__ = ["parse_response"]
 
 _COMPONENT: Final = "evaluation.response"
 _GROUPS: Final = ("constant", "independent", "dependent")
-_FENCE: Final = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
+_FENCE: Final = re.compile(r"```[\w-]*[ \t]*\r?\n")
 _NUMBER: Final = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_MINUS: Final = re.compile("[\u2212\u2013](?=\\.?\\d)")
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+"""Halves of surrogate pairs: JSON can escape them, no encoding can write them."""
 _DEEPEST: Final = 40
+_LONGEST: Final = 30_000
+"""Characters of one text; the longest of 155 published outcomes has 1,516."""
 _MOST_ITEMS: Final = 5000
 """Of anything: a response that holds more is a dump, not an answer."""
 
@@ -46,6 +54,25 @@ class _Reader:
         self.problems.append(
             Problem(component=_COMPONENT, where=f"{RESPONSE}: {where}", message=message, severity=severity)
         )
+
+    def bounded(self, where: str, value: Any, depth: int) -> Any:
+        """The value without what is nested too deeply, with texts that are not too long and can be written."""
+        if isinstance(value, str):
+            if len(value) > _LONGEST:
+                self.say(where, f"is longer than {_LONGEST} characters: the rest is left out")
+            return _HALVES.sub("\ufffd", value[:_LONGEST])
+        if not isinstance(value, dict | list):
+            return value
+        if depth >= _DEEPEST:
+            self.say(where, "is nested too deeply: it is left out")
+            return None
+        if isinstance(value, list):
+            return [self.bounded(where, item, depth + 1) for item in value]
+        found = {}
+        for key, item in value.items():
+            name = self.bounded(f"{where}: a name", key, depth)
+            found[name] = self.bounded(f"{where}.{name[:80]}" if where else name[:80], item, depth + 1)
+        return found
 
     # --- design
 
@@ -129,26 +156,28 @@ class _Reader:
         if "text" not in value and text:
             self.say("conclusion", "has no `text`: another field is taken", Severity.INFO)
         numbers: dict[str, float] = {}
-        self.numbers("conclusion.numbers", value.get("numbers"), "", numbers, 0)
+        self.numbers("conclusion.numbers", value.get("numbers"), "", numbers)
+        if len(numbers) >= _MOST_ITEMS:
+            self.say("conclusion.numbers", f"holds {_MOST_ITEMS} numbers: what comes behind them is left out")
         return Conclusion(text=text if isinstance(text, str) else _text(text), numbers=numbers)
 
-    def numbers(self, where: str, value: Any, name: str, found: dict[str, float], depth: int) -> None:
+    def numbers(self, where: str, value: Any, name: str, found: dict[str, float]) -> None:
         """Collect name -> number out of whatever holds them."""
-        if value is None or depth > _DEEPEST or len(found) >= _MOST_ITEMS:
+        if value is None or len(found) >= _MOST_ITEMS:
             return
         if isinstance(value, dict):
             inner = next((value[key] for key in ("value", "mean") if key in value), None)
             label = value.get("name") or value.get("metric")
             if inner is not None and (name or isinstance(label, str)):
                 self.say(f"{where}: {name or label}", "is an object: its value is taken", Severity.INFO)
-                self.numbers(where, inner, _joined(name, str(label) if label and not name else ""), found, depth + 1)
+                self.numbers(where, inner, _joined(name, str(label) if label and not name else ""), found)
                 return
             for key, item in value.items():
-                self.numbers(where, item, _joined(name, str(key)), found, depth + 1)
+                self.numbers(where, item, _joined(name, str(key)), found)
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 inner_name = name if isinstance(item, dict) else _joined(name, str(index + 1))
-                self.numbers(where, item, inner_name, found, depth + 1)
+                self.numbers(where, item, inner_name, found)
         else:
             number = self.number(f"{where}: {name}", value)
             if number is not None:
@@ -171,8 +200,8 @@ class _Reader:
             self.say(where, "is not finite: left out")
             return None
         text = str(value).strip()
-        match = _NUMBER.match(text)
-        rest = text[match.end() :].strip() if match else text
+        match = _NUMBER.match(plain := plain_exponents(_MINUS.sub("-", text)))
+        rest = plain[match.end() :].strip() if match else plain
         if match is None or not re.search(r"\d", match[0]) or not re.fullmatch(r"(?:%|[^\d]{0,20}|(?:±|\+/-).*)", rest):
             self.say(where, f"is no number: {text[:60]!r} is left out")
             return None
@@ -215,7 +244,7 @@ def parse_response(data: bytes) -> tuple[Response | None, tuple[Problem, ...]]:
         None where it is no JSON object at all.
     """
     reader = _Reader()
-    value = _load(data, reader)
+    value = reader.bounded("", _load(data, reader), 0)
     if not isinstance(value, dict):
         if value is not None:
             reader.say("top level", f"is {_kind(value)}, an object was expected", Severity.ERROR)
@@ -239,10 +268,10 @@ def _load(data: bytes, reader: _Reader) -> Any:
     if text.startswith("\ufeff"):
         reader.say("encoding", "begins with a byte order mark", Severity.INFO)
         text = text[1:]
-    fenced = _FENCE.match(text)
-    if fenced:
+    bare = text.strip()
+    if bare.endswith("```") and (opening := _FENCE.match(bare)):
         reader.say("form", "stands in a Markdown fence", Severity.INFO)
-        text = fenced[1]
+        text = bare[opening.end() : -3]
     try:
         return json.loads(text)
     except RecursionError:

@@ -126,3 +126,81 @@ def test_any_value_at_a_known_place_is_read_without_failing(value: dict[str, Any
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_failing(data: bytes) -> None:
     parse_response(data)
+
+
+@pytest.mark.parametrize("depth", [41, 300, 900])
+def test_nesting_is_bounded_and_said(depth: int) -> None:
+    """`extra` of 300 levels made the harness fail instead of the response, and 600 levels ended it with a traceback."""
+    nested = b"[" * depth + b"1" + b"]" * depth
+    response, problems = parse_response(b'{"conclusion": {"text": "yes"}, "notes": ' + nested + b"}")
+    assert response is not None
+    assert response.conclusion.text == "yes"
+    assert any("nested too deeply" in problem.message for problem in problems)
+    assert Response.model_validate_json(response.model_dump_json()) == response
+
+
+def test_half_characters_are_replaced_so_that_the_response_can_be_kept() -> None:
+    data = b'{"conclusion": {"text": "a\\ud800b", "numbers": {"x\\udc00": 1}}, "outputs": ["\\ud800"], "\\udfff": "\\ud800"}'
+    response, problems = parse_response(data)
+    assert response is not None
+    assert response.conclusion.text == "a\ufffdb"
+    assert response.conclusion.numbers == {"x\ufffd": 1.0}
+    response.model_dump_json()
+    for problem in problems:
+        problem.model_dump_json()
+
+
+def test_a_text_is_cut_at_a_length_and_said() -> None:
+    response, problems = parse_response(json.dumps({"conclusion": {"text": "word " * 20_000}}).encode())
+    assert response is not None
+    assert len(response.conclusion.text) == 30_000
+    assert [problem.where for problem in problems] == ["response.json: conclusion.text"]
+
+
+def test_more_numbers_than_are_read_are_said() -> None:
+    response, problems = parse_response(json.dumps({"conclusion": {"numbers": list(range(6000))}}).encode())
+    assert response is not None
+    assert len(response.conclusion.numbers) == 5000
+    assert any("left out" in problem.message for problem in problems)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"```json\n" + b"\n" * 300_000 + b"{}", b'{"a": ' + b", " * 200_000 + b"x}", b'{"a":' + b'"a' * 200_001 + b"x}"],
+)
+def test_a_response_that_is_hard_to_read_is_given_up_at_once(data: bytes) -> None:
+    """The fence of line breaks took the harness more than five minutes, and with it all episodes of the run."""
+    response, problems = parse_response(data)
+    assert response is None
+    assert problems
+
+
+def test_a_fence_may_have_spaces_and_line_breaks_around_it() -> None:
+    for text in (
+        '\n```json\n{"outputs": ["a"]}\n```\n',
+        '```\r\n{"outputs": ["a"]}\r\n```',
+        '``` \n\n{"outputs": ["a"]}```',
+    ):
+        response, problems = parse_response(text.encode())
+        assert response is not None
+        assert response.outputs == ("a",)
+        assert [problem.message for problem in problems][:1] == ["stands in a Markdown fence"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("−0.5", -0.5), ("1.2e−3", 1.2e-3), ("1.2 × 10^-3", 1.2e-3), ("3.4×10⁻⁵", 3.4e-5), ("10^{6}", 1e6),
+        ("2.5 \\times 10^{-4}", 2.5e-4), ("−87.3 %", -87.3), ("1,234.5", 1234.5), ("85.2 ± 0.3", 85.2),
+    ],
+)  # fmt: skip
+def test_numbers_as_people_write_them(text: str, value: float) -> None:
+    assert parsed({"conclusion": {"numbers": {"a": text}}}).conclusion.numbers == {"a": pytest.approx(value)}
+
+
+@pytest.mark.parametrize("text", ["5-10", "> 5", "1,5", "12 345", "1_000", "nan", "-inf", "1e400", "3/10", "2.3.4"])
+def test_what_is_not_one_number_is_left_out_and_said(text: str) -> None:
+    response, problems = parse_response(json.dumps({"conclusion": {"numbers": {"a": text}}}).encode())
+    assert response is not None
+    assert response.conclusion.numbers == {}
+    assert problems
