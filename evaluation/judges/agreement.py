@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from evaluation.judges.lexicon import is_negated
 from evaluation.judges.opposites import are_opposite
-from evaluation.judges.propositions import Proposition, is_negated
+from evaluation.judges.propositions import Proposition
 from evaluation.judges.quantities import Quantity, agreement
 
 __all__ = ["Comparison", "compare_outcomes"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["ItemAnswer", "JudgeAnswer"]
+__all__ = ["ItemAnswer", "JudgeAnswer", "refuse_other_items"]
 
 
 class ItemAnswer(BaseModel):
@@ -26,3 +28,23 @@ class JudgeAnswer(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     items: list[ItemAnswer]
+
+
+def refuse_other_items(given: Iterable[str], wanted: frozenset[str], what: str) -> None:
+    """Refuse an answer that leaves out what was asked, or answers something else, or twice.
+
+    Args:
+        given: what the answer is about.
+        wanted: what was asked.
+        what: its name in the message, in the plural.
+
+    Raises:
+        ValueError: with what is wrong, for the model.
+    """
+    counts = Counter(given)
+    missing, unknown = sorted(wanted - set(counts)), sorted(set(counts) - wanted)
+    double = sorted(name for name, count in counts.items() if count > 1)
+    if missing or unknown or double:
+        raise ValueError(
+            f"missing {what}: {missing}; {what} that were not asked for: {unknown}; {what} given twice: {double}"
+        )

@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from evaluation.judges.lexicon import LOWER_IS_BETTER
+from evaluation.judges.quantities import agreement, reported_quantity
 from evaluation.judges.statements import Statement, read_statements
 from pipeline.task import ClaimMatch, ExperimentTruth, NumericClaim
+from pipeline.validation.numbers import parse_number
 from pipeline.validation.tokens import metric_name
 
 __all__ = ["axes_of", "holds", "orderings", "told"]
 
 _SHARE: Final = 0.5
 """Share of the conditions that a statement is about in which it must hold; statements sum up, and ties are common."""
-_NUMBER: Final = re.compile(r"[-+]?[\d.]+%?")
 
 
 def told(statement: Statement) -> str:
@@ -43,13 +44,18 @@ def orderings(truth: ExperimentTruth, matches: Sequence[ClaimMatch]) -> tuple[in
     kept, broken = 0, []
     for left, relation, right in truth.expected.comparisons:
         if left in values and right in values:
-            one, two = values[left], values[right]
-            holds = {"<": one < two, ">": one > two, "=": True}[relation]
-            if holds:
-                kept += 1
-            else:
+            holds = _keeps(values[left], relation, values[right])
+            kept += holds is True
+            if holds is False:
                 broken.append(f"{left} {relation} {right}")
     return kept, broken
+
+
+def _keeps(one: float, relation: str, two: float) -> bool | None:
+    """Do two numbers keep a comparison? Equality as exactly as a re-run repeats a number; None: too close to say."""
+    if relation == "=":
+        return agreement(reported_quantity("", one), reported_quantity("", two))
+    return one < two if relation == "<" else one > two
 
 
 def holds(statement: Statement, truth: ExperimentTruth, axes: Mapping[str, str]) -> bool | None:
@@ -130,13 +136,14 @@ def _trend(statement: Statement, claims: Sequence[NumericClaim], axes: Mapping[s
     groups: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
     for claim in claims:
         for condition in claim.conditions:
-            if not _NUMBER.fullmatch(condition.value) or (named and condition.name not in named):
+            number = parse_number(condition.value)
+            if number is None or (named and condition.name not in named):
                 continue
             rest = tuple(sorted((c.name, c.value) for c in claim.conditions if c is not condition))
             plain = Statement("", "rises", "", tuple(n for n in narrowed if axes[n] != condition.name), "")
             if _applies(plain, rest, axes):
                 key = (("", claim.metric), ("axis", condition.name), *rest)
-                groups.setdefault(key, []).append((float(condition.value.rstrip("%")), claim.value))
+                groups.setdefault(key, []).append((number.value, claim.value))
     votes = []
     for _, series in sorted(groups.items()):
         ordered = sorted(series)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from evaluation.judges.lexicon import LONGEST_SENTENCE
 from evaluation.judges.meaning import MEANING, judge_meaning
 from evaluation.judges.statements import says
 from evaluation.submission import Response
 from evaluation.verdicts import ItemVerdict
 from pipeline.task import ClaimMatch, ExperimentTruth, NumericClaim, Verdict
-from pipeline.validation.numbers import Number, find_numbers
+from pipeline.validation.numbers import Number, find_numbers, plain_exponents
 from pipeline.validation.observation import Observation, observe
 from pipeline.validation.outcome import match_claims
 from pipeline.validation.tokens import SHARES, TIMES, metric_name, words
@@ -66,14 +67,24 @@ def _matched(claims: Sequence[NumericClaim], response: Response) -> tuple[ClaimM
 
 def _compared(claim: NumericClaim, seen: Observation) -> ClaimMatch:
     """A number that is named beyond doubt against the band; percent and fraction are one, coarser rounding is not."""
-    share = (claim.unit or "").strip() == "%" or bool(metric_name(claim.metric).core & SHARES)
-    scaled = [seen.value * scale for scale in ((1.0, 100.0, 0.01) if share else (1.0,))]
-    value = min(scaled, key=lambda one: abs(one - claim.value))
-    slack = 1e-9 * max(1.0, abs(claim.value))
-    holds = claim.band.low - slack <= value <= claim.band.high + slack
+    value = _scaled(claim, seen.value)
+    holds = _in_band(claim, seen.value)
     reason = f"reported {seen.value:.10g}, expected {claim.text} ({claim.band.low:.10g} to {claim.band.high:.10g})"
     verdict = Verdict.PASS if holds else Verdict.FAIL
     return ClaimMatch(claim=claim.id, verdict=verdict, observed=(value,), where=seen.where, reason=reason)
+
+
+def _scaled(claim: NumericClaim, value: float) -> float:
+    """A number as the claim counts: of percent and fraction, where it is a share, the one that is nearer."""
+    share = (claim.unit or "").strip() == "%" or bool(metric_name(claim.metric).core & SHARES)
+    return min(
+        (value * scale for scale in ((1.0, 100.0, 0.01) if share else (1.0,))), key=lambda one: abs(one - claim.value)
+    )
+
+
+def _in_band(claim: NumericClaim, value: float) -> bool:
+    slack = 1e-9 * max(1.0, abs(claim.value))
+    return claim.band.low - slack <= _scaled(claim, value) <= claim.band.high + slack
 
 
 def _spells_out(claim: NumericClaim, seen: Observation) -> bool:
@@ -129,11 +140,12 @@ def _in_text(claim: NumericClaim, text: str) -> str:
     """A sentence that names all conditions of the claim and holds one number, which is in its band."""
     if not claim.conditions:
         return ""
-    for sentence in re.split(r"(?<=[.;!?])\s+|\n", text):
+    for told in re.split(r"(?<=[.;!?])\s+|\n", text):
+        sentence = plain_exponents(told[:LONGEST_SENTENCE])
         if all(says(sentence, condition.value) for condition in claim.conditions):
             numbers = [
                 n for n in find_numbers(sentence) if not any(f"{n.value:g}" == c.value for c in claim.conditions)
             ]
-            if len(numbers) == 1 and any(claim.band.holds(numbers[0].value * scale) for scale in (1.0, 100.0)):
-                return sentence.strip()[:200]
+            if len(numbers) == 1 and _in_band(claim, numbers[0].value):
+                return told.strip()[:200]
     return ""

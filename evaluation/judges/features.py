@@ -217,11 +217,17 @@ def _node(node: ast.AST, found: Features) -> None:
             pass
 
 
+_LARGEST_BITS: Final = 1023
+"""Larger integers (the keys and primes of cryptography) are no floats."""
+
+
 def _constant(value: object, found: Features) -> None:
     if isinstance(value, bool) or value is None:
         return
     if isinstance(value, int | float):
-        if float(value) not in _TRIVIAL:
+        if isinstance(value, int) and value.bit_length() > _LARGEST_BITS:
+            found.add(f"number:{value:#x}"[:_LONGEST_TEXT], NUMBER)
+        elif float(value) not in _TRIVIAL:
             found.add(f"number:{float(value):.12g}", NUMBER)
     elif isinstance(value, str) and value.strip():
         if len(value) <= _LONGEST_TEXT:
@@ -268,7 +274,7 @@ def features_of_file(path: str, text: str) -> Features:
     text = _uncommented(text)
     found = _of_tokens(text)
     for key, value in re.findall(
-        r"^\s*-?\s*[\"']?([\w.-]+)[\"']?\s*[:=]\s*[\"']?([^\"'#\n]{1,60})", text, re.MULTILINE
+        r"^[^\S\n]*+-?[^\S\n]*+[\"']?([\w.-]+)[\"']?\s*[:=]\s*[\"']?([^\"'#\n]{1,60})", text, re.MULTILINE
     ):
         found.add(f"text:{key.lower()}", _weight(key, TEXT))
         found.add(f"text:{value.strip().lower()}", TEXT)

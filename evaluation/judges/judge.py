@@ -24,7 +24,7 @@ from pipeline.task import Verdict
 
 __all__ = ["JUDGE_VERSION", "judge"]
 
-JUDGE_VERSION = "3"
+JUDGE_VERSION = "4"
 """Raised when the rules change, so that judgements of different rules are not taken for comparable."""
 Phase = Literal["design", "implementation", "execution", "conclusion"]
 

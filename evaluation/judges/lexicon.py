@@ -14,8 +14,9 @@ from typing import Final, Literal, NamedTuple
 from pipeline.validation.tokens import KNOWN_METRICS, words
 
 __all__ = [
-    "AMOUNT", "DIMINUTIVES", "DOUBTFUL", "EQUAL", "FRAMES", "LIMITED", "LOWER_IS_BETTER", "STRONG", "Cue", "CueKind",
-    "aspects_of", "content", "cues_in", "lower_is_better", "polarity_of", "shape_of", "stem",
+    "AMOUNT", "DIMINUTIVES", "DOUBTFUL", "EQUAL", "FRAMES", "LIMITED", "LONGEST_SENTENCE", "LOWER_IS_BETTER",
+    "NO_BEFORE", "STRONG", "Cue", "CueKind", "aspects_of", "content", "cues_in", "is_negated", "lower_is_better",
+    "polarity_of", "shape_of", "stem",
 ]  # fmt: skip
 
 CueKind = Literal["quality", "amount", "cost", "extreme", "extreme-amount", "equal", "at-least", "at-most"]
@@ -101,6 +102,21 @@ _CUE: Final = [
     (kind, sign, re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-]*\w-)", re.I)) for kind, sign, pattern in _CUES
 ]
 
+_NEGATION: Final = re.compile(
+    r"\b(?:not(?! only)|never|neither|cannot|can't|fail(?:s|ed)? to|unable to|isn't|aren't|doesn't|don't|didn't|"
+    r"wasn't|weren't|no longer|"
+    r"nor|could not|rather than|instead of|no evidence(?: that| of)?|hardly|rarely|unsuccessful\w*|"
+    r"fails?|failed|"
+    r"impossib\w*|lacks?|absence of|without success|refut\w*|disprov\w*|contradict\w*)\b",
+    re.I,
+)
+NO_BEFORE: Final = re.compile(
+    r"\b(?:no|without|zero|neither|nor)(?: \w+ly)?(?: (?:significant|clear|notable|measurable|further|additional|"
+    r"any|real|such|performance|accuracy|quality|consistent))* ?$",
+    re.I,
+)
+"""At the end of what stands before a cue: `no significant`, `without`."""
+
 DIMINUTIVES: Final = re.compile(
     r"\b(?:slight\w*|minimal\w*|minor|small|marginal\w*|negligibl\w*|modest\w*|little|barely|limited|tiny|mild\w*)\b",
     re.I,
@@ -158,6 +174,10 @@ _SHAPES: Final = (
                   r"declin|fall)\w*"),
 )  # fmt: skip
 _SHAPE: Final = [(name, re.compile(pattern, re.I)) for name, pattern in reversed(_SHAPES)]
+
+LONGEST_SENTENCE: Final = 2_000
+"""Characters of a sentence that are read: patterns for language take time with the square of a sentence's length. The
+longest of 155 published outcomes has 412."""
 
 _EMPTY: Final = frozenset(
     {
@@ -267,3 +287,9 @@ def aspects_of(text: str) -> frozenset[str]:
 def shape_of(text: str) -> str:
     """`saturates`, `peaks`, `unbounded`, or nothing."""
     return next((name for name, pattern in _SHAPE if pattern.search(text)), "")
+
+
+def is_negated(text: str) -> bool:
+    """An odd number of negations; `neither ... nor` is one."""
+    found = [match.lower() for match in _NEGATION.findall(text)]
+    return (len(found) - min(found.count("nor"), found.count("neither"))) % 2 == 1

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Final
 
 from evaluation.integrity.material import Material, normalised, read_text
-from evaluation.judges.answers import ItemAnswer, JudgeAnswer
+from evaluation.judges.answers import ItemAnswer, JudgeAnswer, refuse_other_items
 from evaluation.judges.reaching import used_by
 from evaluation.verdicts import Grader, ItemVerdict, Judgement
 from pipeline.llm import ModelClient, ModelError, Prompt, Request, load_prompt
@@ -191,16 +191,7 @@ def _draw(dimension: _Dimension, material: Material, client: ModelClient, draw: 
 
 
 def _complete(value: JudgeAnswer, wanted: frozenset[str]) -> None:
-    """Refuse answers that leave criteria out or judge others.
-
-    Raises:
-        ValueError: with what is wrong, for the model.
-    """
-    given = Counter(item.item for item in value.items)
-    missing, unknown = sorted(wanted - set(given)), sorted(set(given) - wanted)
-    double = sorted(item for item, count in given.items() if count > 1)
-    if missing or unknown or double:
-        raise ValueError(f"missing ids: {missing}; ids that were not asked for: {unknown}; ids given twice: {double}")
+    refuse_other_items((item.item for item in value.items), wanted, "ids")
 
 
 def _united(batch: Sequence[str], pieces: Sequence[JudgeAnswer]) -> dict[str, ItemAnswer | None]:

@@ -13,26 +13,30 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
+from evaluation.judges.drivers import without_driver
 from evaluation.judges.lexicon import (
     DIMINUTIVES,
     DOUBTFUL,
     EQUAL,
     FRAMES,
     LIMITED,
+    LONGEST_SENTENCE,
+    NO_BEFORE,
     STRONG,
     Cue,
     aspects_of,
     content,
     cues_in,
+    is_negated,
     polarity_of,
     shape_of,
 )
 from evaluation.judges.quantities import Quantity, quantities_in
+from evaluation.judges.sides import entities, head, scope_of, until_scope
 
-__all__ = ["TABLE_ROW", "Proposition", "is_negated", "read_propositions", "sentences_in"]
+__all__ = ["TABLE_ROW", "Proposition", "read_propositions", "sentences_in"]
 
 POSITIVE: Final = frozenset({1})
-NEGATIVE: Final = frozenset({-1})
 LEVEL: Final = frozenset({0})
 
 
@@ -86,49 +90,10 @@ _ASIDE: Final = re.compile(
 )
 """Causes and interpretations: what follows is not the outcome (`..., confirming that it scales`)."""
 _BRACKET: Final = re.compile(r"\s*\((?:e\.g\.|i\.e\.|see|cf\.|as |fig|tab)[^()]*\)", re.I)
-_NEGATION: Final = re.compile(
-    r"\b(?:not(?! only)|never|neither|cannot|can't|fail(?:s|ed)? to|unable to|isn't|aren't|doesn't|don't|didn't|"
-    r"wasn't|weren't|no longer|"
-    r"nor|could not|rather than|instead of|no evidence(?: that| of)?|hardly|rarely|unsuccessful\w*|"
-    r"fails?|failed|"
-    r"impossib\w*|lacks?|absence of|without success|refut\w*|disprov\w*|contradict\w*)\b",
-    re.I,
-)
-_NO: Final = re.compile(
-    r"\b(?:no|without|zero|neither|nor)(?: \w+ly)?(?: (?:significant|clear|notable|measurable|further|additional|"
-    r"any|real|such|performance|accuracy|quality|consistent))* ?$",
-    re.I,
-)
 _THAN: Final = re.compile(
     r"\b(?:than|compared (?:to|with)|relative to|in comparison (?:to|with)|versus|vs\.?|as opposed to|against|"
     r"over(?= (?:the |that |all |other |its |"
     r"[A-Z~\d]))|behind|below|above)\b",
-    re.I,
-)
-_SCOPE: Final = re.compile(
-    r"\b(?:on|in|for|under|at|across|when using|during|within|at)\s+((?:the |both |all )?[\w@.+/&-]+(?: (?:and |"
-    r"& |, )?[\w@.+/&-]+){0,4})",
-    re.I,
-)
-_DRIVER: Final = re.compile(
-    r"\b(?:as|when|once|while)\b(?P<what>[^,;.()]{0,80}?)\b(?:(?P<up>increas\w*|gr[eo]ws?\b|growing|ris(?:es?|"
-    r"ing)|rose|rais\w+|gets? (?:larger|longer|"
-    r"bigger|higher)|(?:is|are|becomes?) (?:larger|longer|bigger|higher|increased)|(?:goes|going|"
-    r"went) (?:from [\d.]+ to [\d.]+|up))|(?P<down>decreas\w*|declin\w*|"
-    r"falls?\b|fell|drops?\b|shrink\w*|(?:is|are|becomes?|gets?) (?:smaller|fewer|lower|shorter|reduced|scarcer?)|"
-    r"goes down))|\b(?:with|for|using)(?P<what2>(?: [\w-]+)? )"
-    r"(?:(?P<up2>more|larger|increasing|increased|longer|bigger|growing)|(?P<down2>fewer|smaller|decreasing|"
-    r"shorter|less))\b(?P<rest>(?: [\w-]+){0,3})",
-    re.I,
-)
-"""`as p grows`, `with more waves`: what drives a trend."""
-_PUSHED: Final = re.compile(
-    r"^(?:an? |the |further |any |that )*(?:(?P<up>increas\w*|rais\w+|larger|higher|more|longer|growing|"
-    r"scaling(?: up)?|adding|enlarging|greater)|"
-    r"(?P<down>decreas\w*|reduc\w+|lowering|smaller|fewer|shorter|shrinking|less))\b(?P<what>(?:(?!\b(?:than|is|"
-    r"are)\b)[^,;]){0,80}?)\b(?:"
-    r"leads? to|led to|results? in|yields?|gives?|brings?|causes?|makes?|(?=improv|boost|enhanc|reduc|increas|"
-    r"decreas|degrad|lower|rais|hurt|harm|help|rise|drop|fall))",
     re.I,
 )
 _CHAIN: Final = re.compile(r"[\w.+/()&-]+(?: [\w.+/()&-]+){0,3}(?:\s*>\s*[\w.+/()&-]+(?: [\w.+/()&-]+){0,3})+")
@@ -155,13 +120,14 @@ _REJECTED: Final = re.compile(
 _EXCEPT: Final = re.compile(r"\b(?:except(?: for)?|apart from|other than|excluding|but not|all but)\s+", re.I)
 _BY: Final = re.compile(r"\s+by\b")
 _PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\s+(?:\w+\s+){0,3}$", re.I)
-TABLE_ROW: Final = re.compile(r"^\s*\|.*\|\s*$", re.M)
+TABLE_ROW: Final = re.compile(r"^[^\S\n]*\|.*\|[^\S\n]*$", re.M)
 
 
 def sentences_in(text: str) -> list[str]:
     """The sentences of a text without its marks of emphasis; rows of tables are left out: they are numbers."""
     plain = re.sub(r"[*_`#]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", TABLE_ROW.sub("", text))
-    return [sentence.strip(" \t-•").strip() for sentence in _SENTENCE.split(plain)]
+    parts = (" ".join(part[:LONGEST_SENTENCE].split()) for part in _SENTENCE.split(plain))
+    return [sentence.strip(" -•").strip() for sentence in parts]
 
 
 def read_propositions(text: str) -> list[Proposition]:
@@ -206,7 +172,7 @@ def _numbers_aside(sentence: str, bare: str) -> list[Proposition]:
 
 def _of_clause(clause: str) -> list[Proposition]:
     if against := _AGAINST.match(clause):  # `Compared with B, A is better`: the other side stands in front
-        other = _entities(against["other"])
+        other = entities(against["other"])
         rest = _of_clause(clause[against.end() :])
         return [
             replace(one, other=other - one.subject, topic=one.topic | other) if one.signs and not one.other else one
@@ -215,11 +181,11 @@ def _of_clause(clause: str) -> list[Proposition]:
     chained = [*_chains(clause), *_followed(clause)]
     if chained:
         return chained
-    plain, push, driver = _without_driver(clause)
+    plain, push, driver = without_driver(clause)
     quantities = tuple(quantities_in(clause))
     topic = content(clause)
     base = Proposition(
-        quote=clause[:200], topic=topic, aspects=aspects_of(plain), scope=_scope(plain), quantities=quantities,
+        quote=clause[:200], topic=topic, aspects=aspects_of(plain), scope=scope_of(plain), quantities=quantities,
         shape=shape_of(clause), trend=driver is not None,
     )  # fmt: skip
     # `best of the methods without labels` says nothing of who is best of all
@@ -229,14 +195,14 @@ def _of_clause(clause: str) -> list[Proposition]:
         if not (cue.kind.startswith("extreme") and LIMITED.search(plain[cue.end :]))
     ]
     if not cues:
-        return [replace(base, negated=is_negated(clause), subject=_entities(clause))]
+        return [replace(base, negated=is_negated(clause), subject=entities(clause))]
     return [one for cue in cues for one in _excepted(_directed(base, plain, cue, cues, push, driver), plain)]
 
 
 def _excepted(told: Proposition, clause: str) -> list[Proposition]:
     """`A beats all except B`: of what is excepted the contrary is told."""
     parts = _EXCEPT.split(clause, maxsplit=1)
-    if len(parts) < 2 or not (left_out := _entities(_until_scope(parts[1]))) or not left_out & told.other:
+    if len(parts) < 2 or not (left_out := entities(until_scope(parts[1]))) or not left_out & told.other:
         return [told]
     return [
         replace(told, other=told.other - left_out),
@@ -253,21 +219,6 @@ def _leading(cues: list[Cue]) -> list[Cue]:
     return kept[:4]
 
 
-def _without_driver(clause: str) -> tuple[str, int, frozenset[str] | None]:
-    """(the clause without what drives the trend, +1 or -1 as that grows or shrinks, the driver's words)."""
-    for pattern in (_DRIVER, _PUSHED):
-        match = pattern.search(clause)
-        if match and cues_in(clause[: match.start()] + " " + clause[match.end() :]):
-            groups = match.groupdict()
-            what = " ".join(groups.get(name) or "" for name in ("what", "what2", "rest"))
-            if groups.get("what2") and aspects_of(what):
-                continue  # `with less latency` is an outcome
-            sign = 1 if groups.get("up") or groups.get("up2") else -1
-            denied = " does not" if is_negated(match[0]) else ""
-            return f"{clause[: match.start()]}{denied} {clause[match.end() :]}".strip(" ,"), sign, content(what)
-    return clause, 1, None
-
-
 def _directed(
     base: Proposition, clause: str, cue: Cue, cues: list[Cue], push: int, driver: frozenset[str] | None
 ) -> Proposition:
@@ -281,26 +232,26 @@ def _directed(
     nearest = next((other.start - cue.end for other in cues if other.start >= cue.end), len(after))
     right = after[than.end() :] if than else after if _takes_object(cue) else ""
     left = before if before.strip() else ""
-    subject, other = _entities(_head(left)), _entities(_until_scope(right))
+    subject, other = entities(head(left)), entities(until_scope(right))
     if driver is not None and not subject:
         subject = driver
     if cue.kind in {"extreme", "extreme-amount"}:
         by = re.search(r"\b(?:by|for|with|is|was|are|were)\s|:", after)
         if not subject and by:
-            subject = _entities(after[by.end() :])
+            subject = entities(after[by.end() :])
         other = frozenset()
     if cue.kind in EQUAL and not than:
         other = frozenset()
-        subject = _entities(clause)
+        subject = entities(clause)
     near = after[: max(nearest, 0)] if nearest else after
-    negated = is_negated(before) or (bool(_NO.search(before)) and cue.kind not in EQUAL)
+    negated = is_negated(before) or (bool(NO_BEFORE.search(before)) and cue.kind not in EQUAL)
     signs = frozenset({sign}) if cue.kind not in EQUAL else LEVEL
     if cue.kind == "at-least":
         signs = frozenset({0, 1})
     if sign < 0 and cue.kind in {"quality", "amount"} and DIMINUTIVES.search(f"{before[-30:]} {after[:12]}"):
         signs = frozenset({-1, 0})
     if negated:
-        signs = LEVEL if _NO.search(before) else frozenset({-1, 0, 1}) - signs
+        signs = LEVEL if NO_BEFORE.search(before) else frozenset({-1, 0, 1}) - signs
     strength = (
         "slight" if DIMINUTIVES.search(before[-30:]) else "strong" if STRONG.search(before[-30:] + cue.text) else ""
     )
@@ -318,58 +269,13 @@ def _takes_object(cue: Cue) -> bool:
     return _WITH_OBJECT.match(cue.text) is not None
 
 
-def _head(text: str) -> str:
-    """What stands before a cue without a leading condition (`On D, A ...`), and only its last part after a colon."""
-    found = re.sub(r"^(?:on|in|under|at|for|across|with|among|of|when|as|if)\b[^,]*,\s*", "", text.strip(), flags=re.I)
-    return found.rsplit(":", maxsplit=1)[-1]
-
-
-def _until_scope(text: str) -> str:
-    return re.split(
-        r"\b(?:on|in|under|at|across|for|by|when|while|with respect to|in terms of|especially)\b|[;]", text, maxsplit=1
-    )[0]
-
-
-_MEASURES: Final = content(
-    "accuracy error loss score scores metric metrics rate rates time latency memory cost prediction predictive "
-    "detection significant consistent substantial slight overall average mean test train lower higher "
-    "improvement degradation drop gain increase decrease superior inferior better best worst highest lowest "
-    "comparable similar competitive numerical quantitative qualitative strong robust good poor high low large "
-    "small clear marked quality capability statistically ability effectiveness efficiency perform outperform "
-    "improve reduce enhance surpass exceed match difference"
-)
-
-
-def _entities(text: str) -> frozenset[str]:
-    """The words of a side that tell things apart; what is measured and how well is said elsewhere."""
-    found = content(_until_numbers(text))
-    return (found - _MEASURES - content(" ".join(aspects_of(text)))) or frozenset()
-
-
-def _until_numbers(text: str) -> str:
-    return re.sub(r"\([^()]*\d[^()]*\)", " ", text)
-
-
-def _scope(text: str) -> frozenset[str]:
-    """Conditions by names: what follows `on`, `in`, `for`, `under` and carries a capital or a digit."""
-    found: set[str] = set()
-    for match in _SCOPE.finditer(text):
-        names = [word for word in re.findall(r"[\w@.+/-]+", match[1]) if re.search(r"[A-Z\d]", word)]
-        found |= content(" ".join(names)) - content(" ".join(aspects_of(match[1])))
-    return frozenset(found)
-
-
-def is_negated(text: str) -> bool:
-    """An odd number of negations; `neither ... nor` is one."""
-    found = [match.lower() for match in _NEGATION.findall(text)]
-    return (len(found) - min(found.count("nor"), found.count("neither"))) % 2 == 1
-
-
 def _chains(clause: str) -> list[Proposition]:
     """`A > B > C`, where the sides are names and not numbers."""
-    found = []
+    found: list[Proposition] = []
+    if ">" not in clause:
+        return found
     for match in _CHAIN.finditer(clause):
-        sides = [content(_until_scope(side)) for side in match[0].split(">")]
+        sides = [content(until_scope(side)) for side in match[0].split(">")]
         if all(sides):
             found += [_pair(clause, left, right) for left, right in pairwise(sides)]
     return found
@@ -381,7 +287,7 @@ def _followed(clause: str) -> list[Proposition]:
     if len(parts) < 2 or not cues_in(parts[0]):
         return []
     first = _of_clause(parts[0].strip(" ,"))
-    ranked = [*[side for part in parts[1:] for piece in _LIST.split(part) if (side := _entities(piece))]]
+    ranked = [*[side for part in parts[1:] for piece in _LIST.split(part) if (side := entities(piece))]]
     leader = first[0].subject
     sign = next(iter(first[0].signs), 1)
     names = [leader, *ranked]
@@ -399,5 +305,5 @@ def _pair(clause: str, left: frozenset[str], right: frozenset[str]) -> Propositi
         subject=left,
         other=right,
         aspects=aspects_of(clause),
-        scope=_scope(clause),
+        scope=scope_of(clause),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evaluation.judges.lexicon import content
-from pipeline.validation.numbers import find_numbers, half_unit
+from pipeline.validation.numbers import find_numbers, half_unit, plain_exponents
 from pipeline.validation.tokens import SHARES
 
 __all__ = ["Quantity", "agreement", "quantities_in", "reported_quantity"]
@@ -35,9 +35,11 @@ _WORDS: Final = (
                  (r"\b(?:half|halv(?:e|es|ed|ing))\b", 0.5))  # fmt: skip
 _REFERENCE: Final = re.compile(
     r"(?:\b(?:fig(?:ure)?s?|tab(?:le)?s?|sections?|sec|eq(?:uation)?s?|appendix|seeds?|step)\.?|"
-    r"#)\s*(?:\d+[\s,&-]*(?:and )?)*$",
+    r"#)\s*(?:\d+[\s,&-]+(?:and )?)*$",
     re.I,
 )
+_REFERRED: Final = 80
+"""Characters before a number in which a figure or section is named that it is the number of."""
 
 _NAME: Final = re.compile(r"[A-Za-z][-‐‑]?$")
 """`U-NET-128`: part of a name."""
@@ -78,7 +80,7 @@ def reported_quantity(name: str, value: float) -> Quantity:
 
 def _spaced(sentence: str) -> str:
     """`2x` and `six times` with their numbers apart, in digits."""
-    sentence = re.sub(r"(?<=\d)(?=[x×]\b|×)", " ", sentence)
+    sentence = re.sub(r"(?<=\d)(?=[x×]\b|×)", " ", plain_exponents(sentence))
     sentence = re.sub(r"(?<=\d)\s*percent\b", "%", sentence)
     return _SPELT_NUMBER.sub(lambda m: _SPELT[m[1].lower()], sentence)
 
@@ -95,7 +97,9 @@ def quantities_in(sentence: str) -> list[Quantity]:
             skip = False
             continue
         before = sentence[numbers[index - 1].end if index else 0 : number.start]
-        if _REFERENCE.search(sentence[: number.start]) or _NAME.search(sentence[: number.start]):
+        if _REFERENCE.search(sentence[max(0, number.start - _REFERRED) : number.start]):
+            continue
+        if _NAME.search(sentence[max(0, number.start - 2) : number.start]):
             continue
         last, high = number, number.value
         following = numbers[index + 1] if index + 1 < len(numbers) else None

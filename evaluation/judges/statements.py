@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from evaluation.judges.lexicon import LIMITED
+from evaluation.judges.lexicon import LIMITED, LONGEST_SENTENCE
 from evaluation.judges.names import core_words
 from pipeline.validation.tokens import words
 
@@ -46,7 +46,7 @@ _NEGATED: Final = re.compile(
 
 _CLAUSE: Final = re.compile(r",\s*(?:while|whereas|but|and then)\s+|\bwhereas\b|\bwhile\b|(?<!\ball )\bbut\b")
 _DRIVER: Final = re.compile(
-    r"\b(?:as|when|if|with)\b[^,;.]*?\b(?:increas\w+|gr[eo]w\w*|ris\w+|rose|higher|larger|more|decreas\w+|declin\w+|fall\w*|"
+    r"\b(?:as|when|if|with)\b[^,;.]{0,200}?\b(?:increas\w+|gr[eo]w\w*|ris\w+|rose|higher|larger|more|decreas\w+|declin\w+|fall\w*|"
     r"drop\w*|shrink\w*|goes from [\d.]+ to [\d.]+)\b",
     re.I,
 )
@@ -103,7 +103,7 @@ def read_statements(text: str, axes: Mapping[str, str]) -> list[Statement]:
     """
     found: list[Statement] = []
     for sentence in _SENTENCE.split(text):
-        for clause in _CLAUSE.split(sentence):
+        for clause in _CLAUSE.split(sentence[:LONGEST_SENTENCE]):
             found += _of_clause(clause.strip(), axes)
     return found
 

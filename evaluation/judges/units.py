@@ -26,7 +26,7 @@ two worked examples two are as alike (.78, .79: siblings by design); of 70 funct
 themselves (.59 to .66), with loops for comprehensions none."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _HEAD: Final = re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+(\w+)")
-_HOOK: Final = re.compile(r"__\w+__$")
+_HOOK: Final = re.compile(r"__\w+__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,21 @@ class Unit:
 
 
 def units_of(path: str, text: str) -> list[Unit]:
-    """The pieces of a file, in order; of Python that cannot be parsed by its lines with `def` and `class`."""
+    """The pieces of a file, in order; of Python that cannot be parsed, or is nested too deeply, by its lines."""
     if not path.endswith((".py", ".ipynb")):
         return [_unit(path, "", 1, text.count("\n") + 1, features_of_file(path, text), text)]
     unit = read_unit(path, text)
     if unit.tree is None:
         return _by_lines(path, unit.code)
-    tree = _Live().visit(unit.tree)
+    try:
+        return _of_tree(path, unit.tree)
+    except RecursionError:  # a chain of 300 `elif` is nested 300 deep
+        return _by_lines(path, unit.code)
+
+
+def _of_tree(path: str, module: ast.Module) -> list[Unit]:
+    """The pieces of a parsed file; each by `def` and `class`, and what is left."""
+    tree = _Live().visit(module)
     found: list[Unit] = []
     # an import alone does nothing: what is imported is named again where it is used
     rest = [
@@ -85,7 +93,8 @@ def _of_node(path: str, node: ast.stmt, *, held: bool) -> Unit:
 def _of_class(path: str, node: ast.ClassDef) -> list[Unit]:
     methods = [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
     found = [
-        _of_node(path, item, held=bool(node.bases or item.decorator_list or _HOOK.match(item.name))) for item in methods
+        _of_node(path, item, held=bool(node.bases or item.decorator_list or _HOOK.fullmatch(item.name)))
+        for item in methods
     ]
     rest = ast.ClassDef(
         name=node.name, bases=node.bases, keywords=node.keywords, decorator_list=node.decorator_list,

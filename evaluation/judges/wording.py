@@ -140,8 +140,8 @@ def _other_number(before: Sequence[_Word], after: Sequence[_Word], said: str, ex
     new = [word.raw for word in after if _NUMBER.fullmatch(word.raw)]
     if len(old) != 1 or len(new) != 1:
         return ""
-    one = next((q for q in quantities_in(said) if q.text.lstrip("+-–") == new[0]), None)
-    two = next((q for q in quantities_in(expected) if q.text.lstrip("+-–") == old[0]), None)
+    one = next((q for q in quantities_in(said) if q.text.lstrip("+-–−") == new[0]), None)
+    two = next((q for q in quantities_in(expected) if q.text.lstrip("+-–−") == old[0]), None)
     if one is None or two is None or one.bound != two.bound or agreement(one, two) is not False:
         return ""
     return f"{new[0]} in the place of {old[0]}"

@@ -68,6 +68,10 @@ class CodeUnit:
         return self.cells[min(max(number, 1), len(self.cells)) - 1]
 
 
+_HUGE = re.compile(r"\b0[xX][0-9a-fA-F_]{3500,}|\b0[oO][0-7_]{4700,}|\b0[bB][01_]{14000,}")
+"""Integers of more than the 4,300 digits that Python writes out: read as 0, or nobody could print the tree."""
+
+
 def parse_python(code: str) -> tuple[ast.Module | None, str | None]:
     """Parse without ever raising; the second value says why there is no tree."""
     if len(code) > _PARSE_LIMIT:
@@ -75,7 +79,7 @@ def parse_python(code: str) -> tuple[ast.Module | None, str | None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(code), None
+            return ast.parse(_HUGE.sub(lambda found: found[0][:2] + "0" * (len(found[0]) - 2), code)), None
     except SyntaxError as error:
         hint = " (Python 2 print statement)" if "print" in (error.msg or "") else ""
         return None, f"line {error.lineno}: {error.msg}{hint}"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["Number", "find_numbers", "half_unit", "is_number", "parse_number"]
+__all__ = ["Number", "find_numbers", "half_unit", "is_number", "parse_number", "plain_exponents"]
 
 _SIGN = "+\\-\u2212\u2013"
 _BODY = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?|\.\d+"
@@ -22,8 +22,14 @@ _NUMBER = re.compile(
     r"(?![\w]|\.\d|:\d|/[a-zA-Z])"
 )
 _UNCERTAIN = re.compile(
-    rf"\s*\$?\s*[\[(]?\s*(?:±|\+/-|\+-|\\pm)\s*(?P<value>(?:{_BODY}){_EXPONENT})\s*\$?\s*(?:%|\\%)?\s*[\])]?"
+    rf"\s*+\$?\s*+[\[(]?\s*+(?:±|\+/-|\+-|\\pm)\s*(?P<value>(?:{_BODY}){_EXPONENT})\s*\$?\s*(?:%|\\%)?\s*[\])]?"
 )
+_TIMES_TEN = re.compile(
+    rf"(?P<times>(?<=\d)\s?(?:[×·*x]|\\times|\\cdot)\s?)?(?<![\w.])10\s?(?:\^|\*\*)\s?"
+    rf"\{{?(?P<sign>[{_SIGN}]?)(?P<digits>\d{{1,3}})\}}?(?!\d)"
+)
+_RAISED = re.compile("(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,3}")
+_LOWERED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?"
 _DATE = re.compile(rf"\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?:[T ]{_TIME}Z?)?|\b{_TIME}\b")
 
@@ -45,7 +51,15 @@ class Number(NamedTuple):
 
 def half_unit(decimals: int) -> float:
     """Half a unit of the last printed digit: what rounding may have hidden."""
-    return 0.5 * 10.0 ** (-decimals)
+    return 0.5 * 10.0 ** min(-decimals, 308)  # `0e999` is a number, ten to that power is none
+
+
+def plain_exponents(text: str) -> str:
+    """A text with powers of ten as programs print them: `3.4 × 10^-5` as `3.4e-5`, `10⁶` as `1e6`."""
+    text = _RAISED.sub(lambda match: f"^{match[0].translate(_LOWERED)}", text)
+    return _TIMES_TEN.sub(
+        lambda match: f"{'' if match['times'] else '1'}e{_ascii_sign(match['sign'])}{match['digits']}", text
+    )
 
 
 def find_numbers(text: str) -> Iterator[Number]:

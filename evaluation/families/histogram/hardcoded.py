@@ -143,6 +143,10 @@ def _of_program(code: str, where: str, since: int | None) -> Iterator[TypedSerie
             yield TypedSeries(tuple(values), f"{where}:{node.lineno}", shorten(line.strip(), 200), since)
 
 
+_LARGEST: Final = 10**300
+"""No count of events is larger, and integers from 1.8e308 on are no floats."""
+
+
 def constants_of(nodes: Sequence[ast.expr | None]) -> list[float]:
     """Their numbers, when all of them are numbers (or collections of numbers, taken one after another)."""
     found: list[float] = []
@@ -152,6 +156,7 @@ def constants_of(nodes: Sequence[ast.expr | None]) -> list[float]:
             isinstance(inner, ast.Constant)
             and isinstance(inner.value, int | float)
             and not isinstance(inner.value, bool)
+            and abs(inner.value) < _LARGEST
         ):
             sign = -1.0 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1.0
             found.append(sign * float(inner.value))

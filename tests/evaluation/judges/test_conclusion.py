@@ -4,11 +4,13 @@ import random
 
 import pytest
 
+from evaluation.judges.claim_logic import orderings
 from evaluation.judges.conclusion import judge_conclusion
 from evaluation.judges.statements import read_statements
 from evaluation.submission import Conclusion, Response
 from pipeline.task import (
     Band,
+    ClaimMatch,
     Condition,
     DesignVariable,
     Expected,
@@ -122,3 +124,56 @@ def test_driver_and_trend_are_told_apart() -> None:
     assert rises.relation == "rises"
     (falls,) = read_statements("As p grows, Plain degrades.", axes)
     assert falls.relation == "falls"
+
+
+@pytest.mark.parametrize(("second", "kept", "broken"), [(0.503, 1, 0), (0.515, 0, 0), (0.9, 0, 1)])
+def test_an_expected_tie_is_kept_by_numbers_that_tie(second: float, kept: int, broken: int) -> None:
+    """Equality held whatever was reported, and confirmed the conclusion."""
+    claims = tuple(
+        NumericClaim(
+            id=name, metric="accuracy", value=0.5, text="0.5", decimals=1, conditions=(Condition(name="m", value=name),),
+            band=Band(low=0.45, high=0.55, source="printed precision"),
+        )
+        for name in ("a", "b")
+    )  # fmt: skip
+    truth = ExperimentTruth(expected=Expected(text="They tie.", claims=claims, comparisons=(("a", "=", "b"),)))
+    matches = [
+        ClaimMatch(claim=name, verdict=Verdict.PASS, observed=(value,), reason="")
+        for name, value in (("a", 0.5), ("b", second))
+    ]
+    found = orderings(truth, matches)
+    assert (found[0], len(found[1])) == (kept, broken)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("With alpha = 3 the runtime factor is 50.", Verdict.PASS),
+        ("With alpha = 3 the runtime factor is 0.5.", Verdict.FAIL),
+        ("With alpha = 3 the runtime factor is 5 × 10^1.", Verdict.PASS),
+    ],
+)
+def test_only_shares_are_read_in_percent_and_as_fractions(text: str, verdict: Verdict) -> None:
+    """Any number of a sentence was also tried a hundred times as large."""
+    claim = NumericClaim(
+        id="c", metric="blowup", value=50.0, text="50", decimals=0, conditions=(Condition(name="alpha", value="3"),),
+        band=Band(low=49.0, high=51.0, source="printed precision"),
+    )  # fmt: skip
+    truth = ExperimentTruth(expected=Expected(text="It blows up.", claims=(claim,)))
+    items = judge_conclusion(truth, Response(conclusion=Conclusion(text=text)))
+    assert [item.verdict for item in items if item.item == "conclusion:c"] == [verdict]
+
+
+def test_a_condition_that_looks_like_a_number_and_is_none_is_no_step_of_a_trend() -> None:
+    """Version `1.0.2` ended the judge."""
+    claims = tuple(
+        NumericClaim(
+            id=f"c{value}", metric="accuracy", value=value, text=str(value), decimals=1,
+            conditions=(Condition(name="version", value=f"1.0.{value}"), Condition(name="p", value=f"1e{value}")),
+            band=Band(low=value, high=value, source="printed precision"),
+        )
+        for value in (1, 2)
+    )  # fmt: skip
+    truth = ExperimentTruth(expected=Expected(text="Accuracy rises with the version.", claims=claims))
+    said = Response(conclusion=Conclusion(text="Accuracy falls as the version grows."))
+    assert judge_conclusion(truth, said)[0].verdict is not Verdict.PASS

@@ -207,3 +207,31 @@ def test_any_text_is_read(text: str) -> None:
 def test_a_text_never_contradicts_itself(found: list[str]) -> None:
     text = " ".join(found)
     assert not text or judged(text, text) is P
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("a loss of 3.4 × 10^-5", 3.4e-5), ("a loss of 3.4×10⁻⁵", 3.4e-5), ("about 10^6 steps", 1e6), ("1.2 x 10^{-3} error", 1.2e-3)],
+)  # fmt: skip
+def test_powers_of_ten_are_one_number(text: str, value: float) -> None:
+    """`3.4 × 10^-5` was read as a factor of 3.4 and the numbers 10 and -5."""
+    assert [(quantity.low, quantity.unit) for quantity in quantities_in(text)] == [(pytest.approx(value), "")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Zephyr outperforms Boreas. fig " + "1" * 400 + "x 5 points",
+        "Zephyr outperforms Boreas. " + " " * 20_000 + "x",
+        "Zephyr outperforms Boreas. " + "if " * 9_000,
+        "Zephyr outperforms Boreas. " + "as the number of " * 1_800,
+        "Zephyr outperforms Boreas. it" + " " * 20_000,
+        "Zephyr outperforms Boreas. " + "a" * 29_000,
+        "Zephyr outperforms Boreas. " + "note\n" * 5_000,
+        "Zephyr outperforms Boreas. " + "improves " * 3_000,
+    ],
+    ids=["digits", "spaces", "ifs", "drivers", "frame", "word", "lines", "cues"],
+)
+def test_texts_that_patterns_find_hard_are_judged_all_the_same(said: str) -> None:
+    """A number of 40 digits behind `fig` would have taken hours, 20,000 spaces minutes."""
+    assert judged(BETTER, said) is P
