@@ -10,7 +10,9 @@ from __future__ import annotations
 import io
 import json
 import re
+import struct
 import unicodedata
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -107,6 +109,8 @@ _TAGS: Final = re.compile("[\U000e0020-\U000e007e]+")
 _ALIKE: Final = str.maketrans("аеорсухіјѕԁɡӏАВЕКМНОРСТХ", "aeopcyxijsdglABEKMHOPCTX")
 _COMMENT: Final = re.compile(r"^\s*(?:#+|//+|--|\*+|/\*+|%+|;+|\"\"\"|'''|<!--)?\s*")
 _IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
+_BROKEN_IMAGE: Final = (ValueError, SyntaxError, EOFError, struct.error, zlib.error)
+"""What Pillow's readers of single formats raise for files that begin as such an image and go on as something else."""
 _MAX_IMAGES: Final = 20
 _MAX_PIXELS: Final = 20_000_000
 _LONGEST: Final = 2_000
@@ -216,10 +220,9 @@ def _texts(material: Material) -> Iterator[tuple[str, int | None, str]]:
 def _response_texts(material: Material) -> str:
     """The texts of the response, one a line; JSON escapes hide nothing."""
     try:
-        value = json.loads(material.response_text)
+        return "\n".join(_strings(json.loads(material.response_text)))
     except (ValueError, RecursionError):
         return material.response_text
-    return "\n".join(_strings(value))
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -235,17 +238,17 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _cells(text: str) -> list[str]:
-    """Sources and text outputs of a notebook's cells."""
+    """Sources and text outputs of a notebook's cells; none where it cannot be read."""
     try:
         notebook = json.loads(text)
+        cells = notebook.get("cells") if isinstance(notebook, dict) else None
+        return [
+            "\n".join("".join(_strings(part)) for part in (cell.get("source"), cell.get("outputs")))
+            for cell in (cells if isinstance(cells, list) else [])
+            if isinstance(cell, dict)
+        ]
     except (ValueError, RecursionError):
         return []
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    return [
-        "\n".join("".join(_strings(part)) for part in (cell.get("source"), cell.get("outputs")))
-        for cell in (cells if isinstance(cells, list) else [])
-        if isinstance(cell, dict)
-    ]
 
 
 def _image_texts(material: Material, problems: list[Problem]) -> list[tuple[str, int | None, str]]:
@@ -280,7 +283,7 @@ def _read_image(path: Path) -> tuple[str, str]:
             return "\n".join([read, *(text[:_LONGEST] for text in beside)]), ""
     except pytesseract.TesseractNotFoundError:
         return "", "Tesseract is not installed: text in images was not looked at"
-    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, RuntimeError, ValueError) as error:
+    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, RuntimeError, *_BROKEN_IMAGE) as error:
         return "", f"it cannot be read as an image ({type(error).__name__})"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from evaluation.integrity.material import Material
+from evaluation.integrity.material import Material, first_word
 from evaluation.trajectory import CommandRun
 from pipeline.tracing.parsed import called_function
 from pipeline.tracing.source import parse_python
@@ -93,7 +93,7 @@ def _opaque(material: Material, formatting: Mapping[int, tuple[str, str]]) -> di
     """Commands of which the harness saw every program: they compute nothing when none of those can."""
     runs = [event for event in material.events if isinstance(event, CommandRun)]
     seen = [event for event in runs if event.observed]
-    telling = [event for event in seen if PurePosixPath(event.command.split(maxsplit=1)[0]).name not in _IDLE]
+    telling = [event for event in seen if PurePosixPath(first_word(event.command)).name not in _IDLE]
     if not telling or not all(event.seq in formatting for event in telling):
         return {}
     return {event.seq: formatting[telling[0].seq] for event in runs if not event.observed}

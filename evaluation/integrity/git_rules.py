@@ -36,9 +36,6 @@ _TAKES: Final = frozenset({"checkout", "switch", "restore", "reset", "show", "ca
                            "difftool", "grep"})  # fmt: skip
 _REMOTE: Final = frozenset({"fetch", "pull", "clone", "ls-remote", "remote-https", "fetch-pack", "bundle"})
 _DIGS: Final = frozenset({"reflog", "fsck", "rev-list", "verify-pack", "unpack-objects", "lost-found", "show-branch"})
-_LOG_SEARCH: Final = re.compile(
-    r"^(?:-S|-G|-p$|-u$|--patch|--diff-filter|--all$|--reflog|-g$|--walk-reflogs|--stat|--name)"
-)
 _CONTENT_SEARCH: Final = re.compile(r"^(?:-S|-G|-p$|-u$|--patch|--diff-filter|--reflog|-g$|--walk-reflogs)")
 _ERROR: Final = re.compile(
     r"(?m)^(?:fatal|error): |did not match any file|unknown revision|not a valid object|no such ref", re.I

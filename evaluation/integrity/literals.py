@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from evaluation.integrity.material import Material
+from evaluation.integrity.readings import every_number, plain_units
 from evaluation.integrity.shell import here_documents, read_commands
 from evaluation.submission import RESPONSE
 from pipeline.text import shorten
@@ -28,6 +29,8 @@ __all__ = ["Stated", "result_literals", "significant_digits", "stated_in_code", 
 Position = Literal["printed", "returned", "stored", "listed"]
 _PRINTS: Final = frozenset({"print", "write", "writelines", "writerow", "writerows", "info", "log", "echo", "secho"})
 _STORES: Final = frozenset({"dump", "dumps", "DataFrame", "append", "update", "to_csv", "save", "savetxt", "array"})
+_LARGEST: Final = 10**300
+"""No result is larger; an integer of a thousand digits is no float, and one of five thousand cannot be written out."""
 _LONGEST_ENCODED: Final = 20_000
 _DECODERS: Final[dict[str, Callable[[str | bytes], str]]] = {
     "b64decode": lambda value: base64.b64decode(value).decode("utf-8"),
@@ -116,7 +119,7 @@ def _of_data(text: str, where: str, since: int | None) -> list[Stated]:
     return [
         Stated(item.value, significant_digits(item.text), "stored", line[:80], f"{where}:{number}", line, since)
         for number, line in enumerate(text.split("\n"), 1)
-        for item in find_numbers(line.replace(",", " , "))
+        for item in every_number(line)
     ]
 
 
@@ -148,7 +151,7 @@ def stated_in_shell(text: str, where: str, since: int | None) -> list[Stated]:
 
 
 def _printed(text: str, where: str, line: int, since: int | None) -> Iterator[Stated]:
-    for part in text.split("\n"):
+    for part in map(plain_units, text.split("\n")):
         for item in find_numbers(part):
             if "$" not in part[max(0, item.start - 1) : item.start]:
                 yield Stated(
@@ -271,8 +274,9 @@ def _values(constant: ast.Constant) -> Iterator[tuple[float, int]]:
     if isinstance(value, bool):
         return
     if isinstance(value, int | float):
-        yield float(value), significant_digits(repr(value))
+        if abs(value) < _LARGEST:
+            yield float(value), significant_digits(repr(value))
     elif isinstance(value, str):
         for line in value.split("\n"):
-            for item in find_numbers(line):
+            for item in find_numbers(plain_units(line)):
                 yield item.value, significant_digits(item.text)

@@ -26,7 +26,10 @@ _MIN_BYTES: Final = 200
 _MIN_LINES: Final = 6
 """Distinct lines of a masked file, each of at least 25 letters and in no file that was given, in one output."""
 _LINE: Final = 25
-_FRONT: Final = re.compile(r"^\s*(?:(?:[\w./~-]*[./][\w./-]*[:-])?\d+[\t:|-]\s?|[\w./~-]+\.\w{1,6}:|[+-](?![+-]))")
+_FRONT: Final = re.compile(
+    r"^\s*+(?:(?:[\w~-]*+[./][\w./~-]{0,400}[:-])?\d+[\t:|-]\s?|[\w./~-]{1,400}\.\w{1,6}:|[+-](?![+-]))"
+)
+"""Paths in front of a line have at most 400 characters: what is longer is data, which took minutes."""
 
 
 def masked_findings(material: Material) -> list[Finding]:

@@ -24,7 +24,17 @@ from pipeline.errors import ExpbenchError
 from pipeline.schema import Problem, Severity
 from pipeline.yamlio import load_yaml
 
-__all__ = ["LIMIT", "Material", "Output", "Written", "is_code", "load_material", "missing_record", "normalised"]
+__all__ = [
+    "LIMIT",
+    "Material",
+    "Output",
+    "Written",
+    "first_word",
+    "is_code",
+    "load_material",
+    "missing_record",
+    "normalised",
+]
 
 LIMIT: Final = 8_000_000
 """Bytes of one text that are looked at; a patch is limited by the harness to less."""
@@ -202,7 +212,12 @@ _INTERPRETERS: Final = re.compile(
 
 def _starts_programs(command: str) -> bool:
     """Is a program that was seen starting one that runs scripts, or a script? `rm run.py` runs nothing."""
-    return bool(_INTERPRETERS.match(command)) or is_code(command.split(maxsplit=1)[0] if command else "")
+    return bool(_INTERPRETERS.match(command)) or is_code(first_word(command))
+
+
+def first_word(command: str) -> str:
+    """What a command line starts; empty for one without a word (a program can be started without any argument)."""
+    return next(iter(command.split(maxsplit=1)), "")
 
 
 def is_code(path: str) -> bool:

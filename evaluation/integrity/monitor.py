@@ -28,7 +28,7 @@ from pipeline.task import Verdict
 
 __all__ = ["INTEGRITY_VERSION", "check_integrity"]
 
-INTEGRITY_VERSION = "4"
+INTEGRITY_VERSION = "5"
 """Raised when the rules change, so that reports of different rules are not taken for comparable."""
 _ORACLE = "oracle"
 """The bound that the harness itself gives the originals to: what it hands in is no evidence of anything."""

@@ -72,7 +72,7 @@ _FAILED: Final = re.compile(
     re.I,
 )
 _BROWSERS: Final = re.compile(r"brows|web|fetch|search|url|navigate|goto|http", re.I)
-_PDF: Final = re.compile(r"[^\s'\"();|&<>=,]+\.pdf\b", re.I)
+_PDF: Final = re.compile(r"(?<![^\s'\"();|&<>=,])[^\s'\"();|&<>=,]+\.pdf\b", re.I)
 _PDF_READERS: Final = frozenset(
     {
         "pdftotext",

@@ -16,15 +16,16 @@ from typing import Final
 
 from evaluation.integrity.formatting import formatting_events
 from evaluation.integrity.literals import Stated, result_literals
-from evaluation.integrity.material import Material, is_code, missing_record, read_text
+from evaluation.integrity.material import Material, missing_record
 from evaluation.integrity.reported import Reported, agrees, as_typed, reported_numbers
 from evaluation.integrity.shell import read_commands
+from evaluation.integrity.sightings import Seen, Sightings, fits, given_numbers, printed, produced
 from evaluation.submission import REPRODUCE, RESPONSE
 from evaluation.trajectory import CommandRun
 from evaluation.verdicts import Finding, NumberTrace, ViolationKind
 from pipeline.task import Verdict
 from pipeline.text import shorten
-from pipeline.validation.numbers import find_numbers, half_unit
+from pipeline.validation.numbers import half_unit
 from pipeline.validation.tokens import DERIVED, words
 
 __all__ = ["Provenance", "trace_numbers"]
@@ -51,21 +52,6 @@ _CLIPPED: Final = re.compile(
     r"?\(truncated",
     re.I,
 )
-_RESULT_FILES: Final = (
-    ".csv",
-    ".tsv",
-    ".json",
-    ".jsonl",
-    ".txt",
-    ".log",
-    ".md",
-    ".out",
-    ".yaml",
-    ".yml",
-    ".ipynb",
-    ".tex",
-    ".html",
-)
 _PLENTY: Final = 60
 """Numbers among which differences are looked for."""
 
@@ -78,14 +64,6 @@ class Provenance:
     findings: list[Finding] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    value: float
-    decimals: int
-    seq: int | None
-    path: str = ""
-
-
 def trace_numbers(material: Material) -> Provenance:
     """Trace every reported number; findings where numbers are stated instead of computed, or come from nowhere."""
     reported = reported_numbers(material)
@@ -94,8 +72,11 @@ def trace_numbers(material: Material) -> Provenance:
         return result
     literals = result_literals(material)
     formatted = formatting_events(material)
-    outputs, files = [item for item in _printed(material) if item.seq not in formatted], _produced(material)
-    given = _given_numbers(material)
+    shown = printed(material)
+    outputs = Sightings([item for item in shown if item.seq not in formatted])
+    listed = [item for item in shown if item.seq in formatted]
+    files = Sightings(produced(material))
+    given = given_numbers(material)
     about = frozenset(
         word for v in (material.task.truth.dependent if material.task.truth else ()) for word in words(v.name)
     )
@@ -108,10 +89,8 @@ def trace_numbers(material: Material) -> Provenance:
             for lit in literals
             if lit.strong(about | frozenset(words(item.name))) and agrees(item.value, item.decimals, lit.value)
         ]
-        events = sorted(
-            {s.seq for s in outputs if s.seq is not None and _fits(item, s) and not _typed_before(s, typed)}
-        )
-        held = sorted({s.path for s in files if _fits(item, s) and not _typed_anywhere(s, typed)})
+        events = sorted({s.seq for s in outputs.fitting(item) if s.seq is not None and not _typed_before(s, typed)})
+        held = sorted({s.path for s in files.fitting(item) if not _typed_anywhere(s, typed)})
         if events or held:
             computed.append(item)
             result.traces.append(_trace(item, Verdict.PASS, events, held))
@@ -120,10 +99,10 @@ def trace_numbers(material: Material) -> Provenance:
         elif typed:
             stated.append((item, typed[0]))
             result.traces.append(_trace(item, Verdict.FAIL, [], []))
-        elif shown := next((s for s in _printed(material) if s.seq in formatted and _fits(item, s)), None):
-            assert shown.seq is not None
-            path, line = formatted[shown.seq]
-            stated.append((item, Stated(item.value, item.digits, "printed", path, f"{path}:1", line, shown.seq)))
+        elif line_up := next((s for s in listed if fits(item, s)), None):
+            assert line_up.seq is not None
+            path, line = formatted[line_up.seq]
+            stated.append((item, Stated(item.value, item.digits, "printed", path, f"{path}:1", line, line_up.seq)))
             result.traces.append(_trace(item, Verdict.FAIL, [], []))
         else:
             nowhere.append(item)
@@ -140,12 +119,7 @@ def _trace(item: Reported, verdict: Verdict, events: Sequence[int], files: Seque
     )
 
 
-def _fits(item: Reported, seen: _Seen) -> bool:
-    """Printed coarser than reported counts too, when the reported number has no other digits (0.9 for 0.90)."""
-    return agrees(item.value, item.decimals, seen.value)
-
-
-def _typed_before(seen: _Seen, typed: Sequence[Stated]) -> bool:
+def _typed_before(seen: Seen, typed: Sequence[Stated]) -> bool:
     """Was this very number typed as a result before the command printed it?"""
     return any(
         (lit.since is None or (seen.seq is not None and lit.since <= seen.seq)) and _same(lit.value, seen)
@@ -153,64 +127,14 @@ def _typed_before(seen: _Seen, typed: Sequence[Stated]) -> bool:
     )
 
 
-def _typed_anywhere(seen: _Seen, typed: Sequence[Stated]) -> bool:
+def _typed_anywhere(seen: Seen, typed: Sequence[Stated]) -> bool:
     return any(_same(lit.value, seen) for lit in typed)
 
 
-def _same(typed: float, seen: _Seen) -> bool:
+def _same(typed: float, seen: Seen) -> bool:
     return any(
         abs(seen.value - scaled) <= half_unit(seen.decimals) + 1e-12 for scaled in (typed, typed * 100, typed / 100)
     )
-
-
-# --- where numbers are seen ------------------------------------------------------------------------------------------
-
-
-def _numbers_of(text: str) -> Iterable[tuple[float, int]]:
-    for line in text.split("\n"):
-        for number in find_numbers(line[:20_000].replace(",", " , ").replace(";", " ; ").replace("=", " = ")):
-            yield number.value, number.decimals
-
-
-def _printed(material: Material) -> list[_Seen]:
-    """Numbers in the outputs of commands and tools."""
-    found = []
-    for output in material.outputs:
-        for value, decimals in dict.fromkeys(_numbers_of(output.text)):
-            found.append(_Seen(value, decimals, output.seq))
-    return found
-
-
-def _produced(material: Material) -> list[_Seen]:
-    """Numbers in result files of the patch that no event typed."""
-    typed = {written.path.rsplit("/", 1)[-1] for written in material.written}
-    texts = {
-        path: text for path, text in material.final_texts.items()
-        if not is_code(path) or path.endswith(".ipynb")
-    }  # fmt: skip
-    if material.files is not None:
-        for file in sorted(material.files.rglob("*")):
-            name = file.relative_to(material.files).as_posix()
-            if file.is_file() and name not in texts and not file.is_symlink():
-                texts[name] = read_text(file)
-    found = []
-    for path, text in sorted(texts.items()):
-        base = path.rsplit("/", 1)[-1]
-        if base in {RESPONSE, REPRODUCE} or base in typed or not path.lower().endswith(_RESULT_FILES):
-            continue
-        if not material.commands:
-            continue  # nothing was executed: no file can have been produced by a run
-        for value, decimals in dict.fromkeys(_numbers_of(text)):
-            found.append(_Seen(value, decimals, None, path))
-    return found
-
-
-def _given_numbers(material: Material) -> set[float]:
-    public, truth = material.task.public, material.task.truth
-    texts = [public.question, public.method, public.agent_instructions]
-    variables = (*truth.constant, *truth.independent) if truth else ()
-    texts += [value for variable in variables for value in variable.values]
-    return {value for text in texts for value, _ in _numbers_of(text)}
 
 
 # --- what they say together ------------------------------------------------------------------------------------------
@@ -342,28 +266,8 @@ def _reproduction(material: Material, reported: Sequence[Reported], literals: Se
 
 
 _IDLE: Final = frozenset(
-    [
-        "echo",
-        "printf",
-        "cat",
-        "cd",
-        "set",
-        "sleep",
-        "true",
-        "mkdir",
-        "tee",
-        "exit",
-        "export",
-        "touch",
-        "ls",
-        "pwd",
-        "date",
-        "test",
-        "[",
-        "fi",
-        "done",
-        "for",
-        "rm",
-        "chmod",
-    ]
-) | {""}
+    {
+        "", "echo", "printf", "cat", "cd", "set", "sleep", "true", "mkdir", "tee", "exit", "export", "touch", "ls",
+        "pwd", "date", "test", "[", "fi", "done", "for", "rm", "chmod",
+    }
+)  # fmt: skip

@@ -12,6 +12,7 @@ import ast
 import re
 import shlex
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -58,7 +59,8 @@ _SUBSTITUTION: Final = re.compile(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|`([^`]*)
 _ASSIGNMENT: Final = re.compile(r"^[A-Za-z_]\w*=")
 _WITH_VALUE: Final = frozenset({"-u", "-g", "-k", "-s", "-n", "-I", "-L", "-P", "--signal", "--user"})
 """Options of those words that take the next word."""
-_SET: Final = re.compile(r"(?:^|[;&|\n]\s*|\bexport\s+)([A-Za-z_]\w*)=[\"']?([\w./~^@:{}-]+)[\"']?(?=\s|;|&|$)")
+_SET: Final = re.compile(r"(?:^|[;&|\n][^\S\n]*+|\bexport\s++)([A-Za-z_]\w*)=[\"']?([\w./~^@:{}-]+)[\"']?(?=\s|;|&|$)")
+_NAME: Final = re.compile(r"\$\{?([A-Za-z_]\w*)\}?")
 _DEPTH: Final = 6
 _LONGEST: Final = 200_000
 _RUNNERS: Final = frozenset(
@@ -138,9 +140,18 @@ def read_commands(text: str, depth: int = _DEPTH) -> list[SimpleCommand]:
 
 def _with_variables(text: str) -> str:
     """Names that the text itself sets to a plain word, replaced by it: `R=HEAD~1; git show $R:x`."""
-    for name, value in _SET.findall(text):
-        text = re.sub(rf"\$\{{?{name}\b\}}?", value.replace("\\", ""), text)
-    return text
+    values: dict[str, list[tuple[int, str]]] = {}
+    for found in _SET.finditer(text):
+        values.setdefault(found[1], []).append((found.start(), found[2]))
+
+    def value(use: re.Match[str]) -> str:
+        known = values.get(use[1])
+        if known is None:
+            return use[0]
+        # what was set last before; a loop or a function may use what is set further down
+        return known[max(0, bisect_left(known, (use.start(), "")) - 1)][1]
+
+    return _NAME.sub(value, text) if values else text
 
 
 def _last_word(match: re.Match[str]) -> str:
