@@ -36,7 +36,17 @@ def context_blocks(reading: Reading, experiment: Experiment) -> set[int]:
         first_of_section = same_section and block.title == (reading.section_title(block.order) or "")
         if inside and (block.role == "setup" or plain_top or first_of_section):
             wanted.add(block.order)
+    if not any(reading.blocks[order].role == "setup" for order in wanted - set(experiment.blocks)):
+        wanted |= {block.order for block in reading.blocks if block.role == "setup" and _PART.search(block.title)}
     return wanted
+
+
+_PART: Final = re.compile(
+    r"^(?:the |our )?(?:data ?sets?|data\b|(?:implementation|experimental|training|evaluation)\b|metrics\b|protocol|"
+    r"hyper-?param|set-?up)",
+    re.IGNORECASE,
+)
+"""Titles of setup parts that stand under `Methods`, in papers whose results have no setup beside them."""
 
 
 def _sets_up_results(reading: Reading, block: Block, tops: set[tuple[int, ...]]) -> bool:

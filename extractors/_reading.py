@@ -49,6 +49,9 @@ _REFERENCE: Final = re.compile(
 )
 
 
+_CHECKLIST: Final = re.compile(r"\b[Tt]he answer (?:is )?\[?N/?A\]? means\b")
+
+
 def role_of_title(title: str) -> str | None:
     """What a heading says its section is for; None when it does not say."""
     for role, pattern in ROLE_TITLES:
@@ -101,7 +104,14 @@ class Reading:
                     self.lines.append(
                         Line(len(self.lines), self.passage_block[-1], number, page, box, sentence.text)
                     )  # fmt: skip
+        self._skip_checklist()
         self._page_text = dict(self._texts_by_page())
+
+    def _skip_checklist(self) -> None:
+        """Skip a conference's checklist: it stands behind the paper and instructs its authors."""
+        first = next((line.block for line in self.lines if _CHECKLIST.search(line.text)), None)
+        if first is not None:
+            self.blocks = [b._replace(role="skip") if b.order >= first else b for b in self.blocks]
 
     def _section_path(self, index: int) -> tuple[int, ...]:
         sections = self.document.sections

@@ -43,7 +43,11 @@ class Scope(NamedTuple):
         if any(_holds(text, label) for label in named) and not any(_holds(text, label) for label in self.own):
             return False  # it names methods, and none of those that are compared here
         begun = _begun_with(text, self.own | self.foreign)
-        return begun is None or begun in self.own or any(_holds(text, label) for label in self.own)
+        return begun is None or begun in self.own or (not _is_entry(text) and self.holds(text))
+
+    def holds(self, text: str) -> bool:
+        """Does the text name a method or data set of this experiment?"""
+        return any(_holds(text, label) for label in self.own)
 
     def runs_on(self, text: str) -> bool:
         """Is the text not about other data sets alone?"""
@@ -76,16 +80,26 @@ def _bare(label: str) -> str:
 
 
 def _holds(text: str, label: str) -> bool:
-    """Does a text name the label? The mark of a footnote may cling to it where a colon follows: `GraphSAGE5:`."""
-    return re.search(rf"(?<![\w-]){re.escape(label)}(?:\d(?=:|\s?\[)|(?![\w-]))", text) is not None
+    """Does a text name the label? The mark of a footnote may cling to it: `GraphSAGE5:`, `the ORL2 data`."""
+    return re.search(rf"(?<![\w-]){re.escape(label)}(?:\d(?=:|\s?\[)|(?<!\d)\d(?=\s)|(?![\w-]))", text) is not None
+
+
+_ENTRY: Final = re.compile(r"^(?:[(\[]?\w{1,3}[)\].]\s|[•◦▪–-]\s*)")
+
+
+def _is_entry(text: str) -> bool:
+    """Is the sentence an entry of a list, `(1) SFT-Shortest [11]: ...`: about the one thing before its colon?"""
+    return re.match(r"[^.:;]{3,60}:\s", _ENTRY.sub("", text)) is not None
 
 
 def _begun_with(text: str, labels: Iterable[str]) -> str | None:
     """The label that a sentence, or the run-in heading before its colon, begins with; the longest of several."""
+    text = _ENTRY.sub("", text)
     found = [label for label in labels if re.match(rf"(?:The\s)?{re.escape(label)}(?![\w-])", text)]
     head = re.match(r"[^.:;]{3,70}:\s", text)
     if head is not None:
-        found += [label for label in labels if _holds(head.group().replace("-", " "), label.replace("-", " "))]
+        named = head.group().replace("-", " ").lower()
+        found += [label for label in labels if _holds(named, label.replace("-", " ").lower())]
     return max(found, key=lambda label: (len(label), label), default=None)
 
 
@@ -121,7 +135,13 @@ def data_of(experiments: Sequence[Experiment], known: Mapping[str, str], caption
     for caption in captions:
         on = re.search(r"\b[Oo]n (?:the )?([A-Z][\w&/-]*(?:-[\w]+)?)(?= data ?set|\s?[.,;]|$)", caption)
         names |= {on[1]} if on else set()
-    return frozenset(name for name in names if re.search(r"[A-Z]", name) and len(name) > 1)
+    return frozenset(
+        name for name in names if re.search(r"[A-Z]", name) and len(name) > 1 and not _PART.fullmatch(name)
+    )
+
+
+_PART: Final = re.compile(r"(?:train|test|val|dev|valid)\w*(?: set| split)?|all|overall|total|none", re.IGNORECASE)
+"""Parts of any data set, which name none."""
 
 
 def scope_of(labels: frozenset[str], data: frozenset[str], plan: Plan) -> Scope:

@@ -10,7 +10,7 @@ import re
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-__all__ = ["Sentence", "run_in_heading", "split_sentences"]
+__all__ = ["Sentence", "run_in_heading", "split_sentences", "without_heading"]
 
 
 class Sentence(NamedTuple):
@@ -30,6 +30,12 @@ _ABBREVIATIONS: Final = frozenset({
 })  # fmt: skip
 # Words that end a sentence more often than they abbreviate something in it are left out on purpose: `etc`, `max`.
 _MAX_HEADING_WORDS: Final = 10
+_UNPOINTED: Final = re.compile(
+    r"(?P<heading>[A-Z][a-z][\w-]{2,}(?: (?:[A-Z][\w-]*|of|and|the|for|on|with|vs\.?|&)){0,5}) "
+    r"(?=(?:We|Our|In|To|For|Due|The|All|As|On|From|Each|Following|Since|During|Both|Given|When|If|Unless)\s"
+    r"(?:[a-z]|[A-Z]\w* et al))"
+)
+"""A bold phrase that lost its full stop with its print: before `We` or `The` in capitals no sentence goes on."""
 _OPENS_A_SENTENCE: Final = re.compile(
     r"(?:we|the|this|that|these|those|in|for|all|it|our|to|at|as|an?|here|there|following|with|on|by|each|every|both|if|"
     r"when|while|since|finally|first|next|under|from|let|note|such|where)\b",
@@ -76,6 +82,18 @@ def split_sentences(text: str) -> tuple[Sentence, ...]:
     return tuple(sentences)
 
 
+def without_heading(text: str) -> tuple[str | None, str]:
+    """A paragraph's first sentence as its heading and the rest, where a bold phrase opens it without a full stop.
+
+    Returns:
+        The heading (`Implementation Details`), None where there is none, and the text behind it.
+    """
+    match = _UNPOINTED.match(text)
+    if match is None or _OPENS_A_SENTENCE.match(text):
+        return None, text
+    return match["heading"], text[match.end() :]
+
+
 def run_in_heading(text: str) -> str | None:
     """The bold phrase that opens a paragraph (`Results. We find ...`), without its full stop; None when there is none.
 
@@ -87,6 +105,9 @@ def run_in_heading(text: str) -> str | None:
     )
     if titled:
         return titled[1]
+    heading = without_heading(text)[0]
+    if heading is not None:
+        return heading
     sentences = split_sentences(text)
     if len(sentences) < 2 or not sentences[0].text.endswith("."):
         return None

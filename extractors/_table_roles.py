@@ -69,6 +69,11 @@ class Roles:
         for value in layout.values:
             self.columns.setdefault(value.column, []).append(value)
         self.stub_metric = self._stub_metric()
+        self.derived = {
+            c
+            for c, values in self.columns.items()
+            if _DERIVED.search(values[0].heads[-1][1] if values[0].heads else "")
+        }
         self.metric_columns = set(self.columns)
         self.metric_row = self._metric_row()
         self.shared: Metric | None = None
@@ -76,8 +81,9 @@ class Roles:
         """Columns that hold the caption's metric, in a table in which others name their own."""
         if self.stub_metric is None:
             self._settle_columns(described)
+        kept = {c: values for c, values in self.columns.items() if c not in self.derived}
         self.conditions = Conditions(
-            table, layout, near, self.columns, frozenset(self.metric_columns), self.metric_row, self.stub_metric
+            table, layout, near, kept, frozenset(self.metric_columns), self.metric_row, self.stub_metric
         )
 
     def _stub_metric(self) -> int | None:
@@ -85,7 +91,7 @@ class Roles:
         for index, head in enumerate(self.layout.label_heads):
             texts = list(dict.fromkeys(label_at(value, index) for value in self.layout.values))
             named = sum(self._is_metric(text) or _names_with_unit(text) for text in texts)
-            if re.fullmatch(r"metrics?|measures?", head, re.IGNORECASE):
+            if named and re.fullmatch(r"metrics?|measures?", head, re.IGNORECASE):
                 return index
             columns_named = any(self._is_metric(text) for text in headers_of(self.layout))
             if texts and named * 2 >= len(texts) and named >= 2 and not columns_named:
@@ -110,7 +116,22 @@ class Roles:
                     votes[row] += 2  # `PSNR` under `CS 10%`: a name says more than a unit, which settings have as well
                 elif _names_with_unit(text) and not self._is_condition(text):
                     votes[row] += 1
-        return min(votes, key=lambda row: (-votes[row], row)) if votes else None
+        return min(votes, key=lambda row: (-votes[row], row)) if votes else self._only_header()
+
+    def _only_header(self) -> int | None:
+        """The header row of a table's one column of numbers, when it says in plain words what they are.
+
+        Where the rows are what is compared and the caption names no metric, nothing else can: `Average Complexity`.
+        """
+        if len(self.columns) != 1 or _measures(self.table.caption):
+            return None
+        values = next(iter(self.columns.values()))
+        heads = [
+            (row, text) for row, text in values[0].heads if re.fullmatch(r"[A-Z]?[a-z]{2,}(?: [A-Z]?[a-z]+)*", text)
+        ]
+        named = [row for row, text in heads if not self._is_condition(text) and self.near.kind([text]) is None]
+        plain = len(named) == len(values[0].heads) == 1 and self._looks_measured(values) and self._lists_results()
+        return named[0] if plain and not re.fullmatch(_VALUE_HEADER, heads[0][1], re.IGNORECASE) else None
 
     @staticmethod
     def _is_condition(text: str) -> bool:
@@ -126,11 +147,7 @@ class Roles:
         return self._is_condition(head) and not (among and self._looks_measured(self.columns[column]))
 
     def _settle_columns(self, described: str) -> None:
-        self.metric_columns -= {
-            c
-            for c, values in self.columns.items()
-            if _DERIVED.search(values[0].heads[-1][1] if values[0].heads else "")
-        }
+        self.metric_columns -= self.derived
         if self.metric_row is not None:
             for column, values in self.columns.items():
                 head = next((text for row, text in values[0].heads if row == self.metric_row), "")
@@ -140,11 +157,12 @@ class Roles:
             self._take_caption_metric()
             return
         source = re.split(r"(?<=[a-z)\]%])\.\s+(?=[A-Z])", self.table.caption)[0]
-        spans = _measures(source)  # the first sentence says what the table holds, the others what it shows
+        # the first sentence says what the table holds, the others what it shows
+        spans = self._of_no_row(_measures(source))
         if not spans:
-            source, spans = self.table.caption, _measures(self.table.caption)
+            source, spans = self.table.caption, self._of_no_row(_measures(self.table.caption))
         if not spans:
-            source, spans = described, _measures(described)
+            source, spans = described, self._of_no_row(_measures(described))
         plain = [
             c for c, values in self.columns.items() if all(self._is_condition(t) for _, t in values[-1].heads[-1:])
         ]
@@ -164,9 +182,16 @@ class Roles:
             return
         phrase = Counter(text for _, _, text in spans).most_common(1)[0][0]
         name = phrase.lower() if phrase.isupper() and " " in phrase else phrase  # a caption set in capitals
+        name = re.sub(r"(?<=accurac)ies$", "y", name)
         tail = source[source.find(phrase) + len(phrase) :][:12]
         unit = re.match(r"\s*[(\[]?\s*(?:in\s)?(%|ms|s|seconds)\s*[)\]]?", tail)
         self.shared = Metric(name, unit[1] if unit else None, direction_of(phrase))
+
+    def _of_no_row(self, spans: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+        """Without phrases that name a row: beside a row `Ours (Wasserstein)`, `Wasserstein distance` is compared."""
+        labels = " ".join(text for value in self.layout.values for _, text in value.labels)
+        named = set(re.findall(r"[A-Z][a-z]{4,}", labels))
+        return [span for span in spans if not set(span[2].split()[:-1]) & named]
 
     def _take_caption_metric(self) -> None:
         """Where only a few columns name a metric (`Time`) and the caption names another, it is that of the others."""
@@ -174,10 +199,12 @@ class Roles:
         others = self.metric_columns - named
         spans = [m for m in _measures(self.table.caption.split(". ")[0]) if direction_of(m[2])]
         heads = " ".join(text for c in named for _, text in self.columns[c][0].heads).lower()
-        if len(others) > len(named) and spans and not any(m[2].lower() in heads for m in spans):
+        spans = [span for span in spans if span[2].lower() not in heads]  # `AUPRC of all models and runtime`
+        if len(others) >= len(named) and spans:
             self.by_caption = frozenset(others)
             phrase = spans[0][2]
             name = phrase.lower() if phrase.isupper() and " " in phrase else phrase
+            name = re.sub(r"(?<=accurac)ies$", "y", name)
             self.shared = Metric(name, None, direction_of(phrase))
         elif len(others) > len(named) > 0 and self.near.kind([self.columns[c][0].heads[-1][1] for c in sorted(others)]):
             self.metric_columns = named  # columns of methods whose measure is not said
@@ -286,12 +313,19 @@ def _names_with_unit(text: str) -> bool:
     return unit is not None and re.search(r"[^\W\d_]", name) is not None
 
 
+_VALUE_HEADER: Final = (
+    r"results?|values?|numbers?|counts?|ours|mean|average|avg|baseline|model|method|test|train\w*|validation|score"
+)
+"""Headers that say no more than that there is a number below."""
 _DERIVED: Final = re.compile(
-    r"^\s*[∆Δ]|\bdiff(?:\.|erences?)?\b|\([^()]+\s?[−–-]\s?[^()]+\)\s?/|^(?:relative |abs\.? |"
+    r"^\s*[∆Δ]|\([∆Δ]\)|^gap\b|\bdiff(?:\.|erences?)?\b|\([^()]+\s?[−–-]\s?[^()]+\)\s?/|^(?:relative |abs\.? |"
     r"rel\.? )?(?:improv\w*|gains?)\b",
     re.I,
 )
 """A column that is computed from two others (`(B-A)/A`, `Δ`, `Improvement`): a comparison, not a measurement."""
+
+
+_FUNCTION_WORD: Final = re.compile(r"(?:to|the|an?|of|and|or|we|in|on|for|with|by|as|at|that|is|are)\b", re.IGNORECASE)
 
 
 def _aliases(headers: Sequence[str], near: str, text: str) -> dict[str, str]:
@@ -316,6 +350,7 @@ def _aliases(headers: Sequence[str], near: str, text: str) -> dict[str, str]:
                 match.group().lower()
                 for match in re.finditer(pattern, source, re.IGNORECASE)
                 if any(end == len(match.group()) for _, end, _ in find_metric(match.group()))
+                and not _FUNCTION_WORD.match(match.group())  # `TAP` is no `to achieve precision`
             )
             if long:
                 found[header] = min(long, key=lambda name: (-long[name], name))

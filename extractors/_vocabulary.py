@@ -32,7 +32,7 @@ _LOWER_WORDS: Final = (
     r" consumption)?|FLOPs|EER|ECE|"
     r"Brier(?: score)?|bias|discrepancy|violations?|(?:false|true) (?:positive|negative) rates?|FPR|FNR|deviation|"
     r"(?:average|mean|ave\.?|avg\.?) ranks?|(?:interval|Winkler|pinball) scores?|CRPS|LPIPS|Self[- ]\s?BLEU|"
-    r"MACs|energy consumption|overhead"
+    r"MACs|energy consumption|overhead|(?:min|act)?[- ]?DCF"
 )
 _NEUTRAL_WORDS: Final = (
     r"(?:(?!(?:a|the|this|that|of|to|at|noise|aspect)\b)[\w-]+ )?ratio|"
@@ -135,6 +135,7 @@ ROLE_TITLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         r"^(?:main |overall |experimental |further |additional )?(?:comparison|results?|evaluation of|performance)\b|"
         r"\b(?:performance|results?) (?:on|for|of|with|in)\b",
         re.IGNORECASE)),
+    ("evaluation", re.compile(r"(?:\bstud(?:y|ies)|\bsensitivity|\bablations?)$", re.IGNORECASE)),
     ("setup", re.compile(
         r"set-?up|setting|implementation|dataset|^data\b|baseline|metric|protocol|training (?:detail|procedure)|"
         r"hyper-?param|configuration|experimental (?:detail|design|method)|ablation design|reproducib|architecture|"

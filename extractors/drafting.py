@@ -11,14 +11,16 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from extractors._reading import Line, Reading
+from extractors._fitness import DOUBT, doubts_of, unfit_reason
+from extractors._reading import Line, Reading, label_key, references_in
 from extractors._scope import scope_of
+from extractors._steps import is_row_debris
 from extractors._vocabulary import find_metric
 from extractors.answers import states_answer
-from extractors.claims import normalize
-from extractors.method_text import Context, MethodLine, caption_text, is_row_debris, method_lines, settings_for
-from extractors.outcome import compose_expected
-from extractors.prose import clean_name, slugify
+from extractors.claims import find_numbers, normalize, symbols_in
+from extractors.method_text import Context, MethodLine, caption_text, method_lines, settings_for
+from extractors.outcome import compose_expected, repeats_claims
+from extractors.prose import clean_name, singular, slugify
 from extractors.questions import agent_instructions, closing_step, compose_question
 from extractors.takeaways import Experiment
 from extractors.variables import Plan, design_variables, plan_experiment
@@ -41,16 +43,15 @@ def compose_draft(context: Context, experiment: Experiment, problems: list[Probl
     reading = context.reading
     plan = plan_experiment(reading, experiment, problems)
     where = _where(experiment)
-    if not plan.claims:
-        _report(problems, where, "no task: no claim of it has evidence that holds")
-        return None
+    plan.fixed += _fixed_by_caption(plan)
     plan.data = plan.data or _data(context, experiment, plan)
-    if experiment.table is None and not (plan.axes or plan.fixed or plan.data or plan.sweeps):
-        _report(problems, where, "no task: its sentences do not say under which conditions the numbers hold")
+    unfit = unfit_reason(experiment, plan)
+    if unfit is not None:
+        _report(problems, where, f"no task: {unfit}")
         return None
     names = _spelled_out(context, plan)
     plan.shown = _symbols_spelled_out(reading, plan)
-    statements = _statements(experiment)
+    statements = _statements(experiment, plan)
     expected = compose_expected(plan.claims, [line.text for line in statements])
     probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
     question = compose_question(plan, names, _topic(reading, experiment, plan))
@@ -69,15 +70,29 @@ def compose_draft(context: Context, experiment: Experiment, problems: list[Probl
             _report(problems, where, f"no task: its {field} would give the answer away ({given_away[0]})")
             return None
     design = design_variables(plan, [(s.name, s.value, s.evidence) for s in settings])
-    parts = confidence_parts(experiment, plan, len(method), bool(settings))
+    doubts = doubts_of(experiment, plan, len(method))
+    for doubt in doubts:
+        _report(problems, where, f"to check: {doubt}")
+    sure = sum(confidence_parts(experiment, plan, len(method), bool(settings)).values())
     draft = Draft(
         slug=_slug(experiment, plan), question=question, method=text, agent_instructions=instructions,
         expected=expected,
         constant=design["constant"], independent=design["independent"], dependent=design["dependent"],
         hyperparameters=settings, evidence=_evidence(context, experiment, statements, method),
-        sections=_section_titles(reading, experiment), confidence=round(min(1.0, sum(parts.values())), 3),
+        sections=_section_titles(reading, experiment),
+        confidence=round(max(0.0, min(1.0, sure) - DOUBT * len(doubts)), 3),
     )  # fmt: skip
     return _checked(reading, draft, where, problems)
+
+
+def _fixed_by_caption(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """What the caption says all its numbers hold for: `Results on CIFAR-10-LT (IF=50)`."""
+    known = {axis.name for axis in (*plan.axes, *plan.sweeps)} | {name for name, _ in plan.fixed} | set(plan.attributes)
+    given: dict[str, set[str]] = {}
+    for name, value, _, _ in symbols_in(plan.caption):
+        given.setdefault(name, set()).add(value.rstrip(".,"))
+    single = [(name, values.pop()) for name, values in given.items() if len(values) == 1 and name not in known]
+    return tuple((name, value) for name, value in single if re.fullmatch(r"[\d.,]+%?", value))
 
 
 def _where(experiment: Experiment) -> str:
@@ -100,6 +115,15 @@ _ON_DATA: Final = re.compile(
 )
 
 
+_IS_DATA: Final = re.compile(
+    r"^(?!.*\b(?:use|effect|choice|impact|number|importance|contribution|role|design|size) of\b).*"
+    r"(?:[A-Z]|\d|\b(?:data|sets?|corpus|corpora|benchmarks?|tasks?|problems?|images?|texts?|graphs?|points?|samples?|"
+    r"questions?|environments?|sequences?|functions?|splits?|recordings?|documents?|sentences?|prediction|detection|"
+    r"recognition|classification|translation|generation|retrieval|segmentation)\b)"
+)
+"""What an experiment can run on: a name, or a noun of data or of a task; `the use of repulsion` is neither."""
+
+
 _WHICH_DATA: Final = re.compile(r"(?:\s(?:in|from|of)\s[^,.;:(]{3,50}?)+(?=[,.;:(]|$)")
 """What tells an unnamed task apart: `on word prediction in contexts from Wikicorpus`."""
 
@@ -110,17 +134,20 @@ def _data(context: Context, experiment: Experiment, plan: Plan) -> str | None:
     for name, value in plan.fixed:
         if re.match(r"data|corpus|benchmark|task|environment|problem", name, re.IGNORECASE):
             return value
-    if any(axis.kind == "dataset" for axis in plan.axes):
+    if any(axis.kind == "dataset" and axis.name != "split" for axis in plan.axes):
         return None
     if experiment.table is not None:
         match = _ON_DATA.search(caption_text(reading, experiment.table.table).split(". ")[0])
-        if match and re.search(r"[A-Za-z]{3}", match["data"]) and not find_metric(match["data"]):
+        effect = match and re.search(r"\b(?:effect|impact|influence|ablation)s?\b", match.string[: match.start()], re.I)
+        if match and not effect and _IS_DATA.search(match["data"]) and not find_metric(match["data"]):
             caption = match.string
             more = None if re.search(r"[A-Z]", match["data"]) else _WHICH_DATA.match(caption, match.end())
             return match["data"].strip() + (more.group().rstrip() if more else "")
         named = {name for name in context.data if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", plan.caption)}
         if len(named) == 1:
             return named.pop()
+        if not named and len(context.data) == 1:
+            return next(iter(context.data))  # the only data set that any table of the paper names
     return None
 
 
@@ -152,6 +179,16 @@ def _spelled_out(context: Context, plan: Plan) -> dict[str, str]:
     return names
 
 
+_BARE_QUANTITY: Final = re.compile(
+    r"(?:ratio|rate|percentage|percent|level|number|amount|fraction|proportion|size|degree|strength)s?\s?(?:\(%\))?",
+    re.IGNORECASE,
+)
+_VARIED: Final = re.compile(
+    r"\b(?:different|various|varying|several|increasing)\s(ratios|rates|percentages|levels|numbers|amounts|fractions|"
+    r"proportions|sizes|degrees|strengths)\sof\s((?:[a-z][\w-]*\s){0,3}[a-z][\w-]*)(?=[.,;(]|$)"
+)
+
+
 def _symbols_spelled_out(reading: Reading, plan: Plan) -> dict[str, str]:
     """Axes whose header is a bare symbol, in the words of the caption: `by rate p of noise`, `by number of points`."""
     table = plan.experiment.table
@@ -159,7 +196,11 @@ def _symbols_spelled_out(reading: Reading, plan: Plan) -> dict[str, str]:
         return {}
     caption = caption_text(reading, table.table)
     shown: dict[str, str] = {}
+    varied = set(_VARIED.findall(caption))
     for axis in plan.axes:
+        if len(varied) == 1 and _BARE_QUANTITY.fullmatch(axis.name):
+            amount, of = next(iter(varied))
+            shown[axis.name] = f"{singular(amount)} of {of}"
         if not re.fullmatch(r"[^\W\d_]{1,2}|[a-zA-Z](?:train|test|val|cal)", axis.name):
             continue
         symbol = (
@@ -201,12 +242,22 @@ def _topic(reading: Reading, experiment: Experiment, plan: Plan) -> str:
 # --- evidence -------------------------------------------------------------------------------------------------------
 
 
-def _statements(experiment: Experiment) -> list[Line]:
-    """Result sentences in reading order without repetitions."""
+def _statements(experiment: Experiment, plan: Plan) -> list[Line]:
+    """Result sentences in reading order without repetitions: whole ones that are about this experiment's own numbers.
+
+    Beside a table a sentence must repeat its numbers, or give none and refer to it or stand where it is discussed.
+    """
     seen: dict[str, Line] = {}
+    key = label_key(experiment.label)
     for line in experiment.statements:
-        if is_row_debris(line.text):
+        if is_row_debris(line.text) or len(re.findall(r"[A-Za-z]{2,}", line.text)) < 5:
             continue
+        if experiment.table is not None:
+            keys = references_in(line.text)
+            results = any(number.decimals or number.unit == "%" for number in find_numbers(line.text))
+            told = repeats_claims(line.text, plan.claims) if results else key in keys or line.block in experiment.blocks
+            if not told or (keys and key not in keys):
+                continue
         seen.setdefault(normalize(line.text).lower(), line)
     return list(seen.values())
 

@@ -8,7 +8,7 @@ from; what was considered and refused is part of the result. It does not look at
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from extractors._ownership import own_names
@@ -58,12 +58,15 @@ def draft_tasks(document: Document, *, max_tasks: int | None = None, reporter: R
     problems = list(found.problems)
     discussed = frozenset(block for e in found.experiments if e.table is not None for block in e.blocks)
     stated = frozenset(line.order for experiment in found.experiments for line in experiment.statements)
+    refused = _refused(document)
+    unread = (*refused["no_metric"], *refused["unclear"], *refused["copied"])
     context = Context(
-        reading, Index(reading), _definitions(reading), _settings_tables(document), discussed, stated,
-        labels_of(found.experiments),
+        reading, Index(reading), _definitions(reading), refused["settings"], discussed, stated,
+        labels_of(found.experiments) | _row_labels(unread),
         data_of(found.experiments, listed_labels(document.tables), [table.caption for table in document.tables])
         - own_names(reading),
         frozenset(label_key(e.label) for e in found.experiments if e.table is not None),
+        found.experiments, unread,
     )  # fmt: skip
     reporter.start(_STAGE, len(found.experiments))
     composed: list[tuple[Draft, str]] = []
@@ -89,13 +92,20 @@ def _say(problems: list[Problem], where: str, message: str, severity: Severity =
     problems.append(Problem(component="extract.keyless", where=where, message=message, severity=severity))
 
 
-def _settings_tables(document: Document) -> tuple[Table, ...]:
-    tables = []
+def _refused(document: Document) -> dict[str, tuple[Table, ...]]:
+    """The tables that report no results by themselves, by the kind of their refusal."""
+    tables: dict[str, tuple[Table, ...]] = defaultdict(tuple)
     for table in document.tables:
         found = read_result_table(table)
-        if isinstance(found, Refusal) and found.kind == "settings":
-            tables.append(table)
-    return tuple(tables)
+        if isinstance(found, Refusal):
+            tables[found.kind] += (table,)
+    return tables
+
+
+def _row_labels(tables: Sequence[Table]) -> frozenset[str]:
+    """What the rows of result tables compare of which no experiment could be made."""
+    labels = (row[0].strip() for table in tables for row in table.grid[table.header_rows :] if row)
+    return frozenset(label for label in labels if re.search(r"[^\W\d_]{3}", label) and len(label.split()) <= 4)
 
 
 def _definitions(reading: Reading) -> dict[str, str]:

@@ -8,56 +8,31 @@ method.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from extractors._nearby import SETUP_TITLE, context_blocks, is_generic_top, top_title
+from extractors._neighbours import Neighbours, neighbours_of, proper_names
 from extractors._reading import Line, Reading, label_key, references_in, role_of_title
 from extractors._scope import Scope
-from extractors._vocabulary import FINDING, OBSERVED, WINNER
+from extractors._steps import is_markup, is_talk, is_whole_sentence, measures, sets_only, tells_step
+from extractors._vocabulary import FINDING, OBSERVED, WINNER, direction_of, find_metric
 from extractors.answers import states_answer
-from extractors.claims import find_numbers, normalize, text_claims
-from extractors.prose import adapt_sentence, does_step
+from extractors.claims import find_numbers, normalize
+from extractors.prose import adapt_sentence
 from extractors.refining import Index, find_settings, settings_of_table
 from extractors.takeaways import Experiment, about_others
 from extractors.variables import Plan
-from pipeline.paper import SectionKind, Table
+from pipeline.paper import PassageKind, SectionKind, Table
 from pipeline.task import Draft, Hyperparameter
 
-__all__ = ["Context", "MethodLine", "caption_text", "is_row_debris", "method_lines", "settings_for"]
+__all__ = ["Context", "MethodLine", "caption_text", "method_lines", "settings_for"]
 
 _MAX_METHOD_SENTENCES: Final = 12
+_MAX_APPROACH_SENTENCES: Final = 4
+_LEAST_WORTH: Final = 0.4
+"""Of the best hit's score: what a section on the approach must reach to be about this experiment."""
 _MAX_METHOD_CHARACTERS: Final = 2200
-_DOES: Final = re.compile(
-    r"\b(?:us(?:e[sd]?|ing)|train(?:ed|s|ing)?|generat\w+|evaluat\w+|compar(?:e[sd]?|ing)|comput\w+|split\w*|set to|"
-    r"run(?:s|ning)?|ran|sampl\w+|measur\w+|consider\w*|follow(?:s|ed|ing)?|adopt\w*|initiali[sz]\w+|repeat\w*|"
-    r"averag\w+|"
-    r"report\w*|implement\w*|optimi[sz]\w+|select\w*|fix(?:ed)?|var(?:y|ied|ies)|draw[ns]?|drew|divide[sd]?|"
-    r"construct\w*|"
-    r"appl(?:y|ied|ies)|consists?|contains?|fit(?:s|ted)?|tun(?:e[sd]?|ing)|perform(?:ed)?|conduct\w*|extract\w*|"
-    r"concatenat\w+|classif\w+|defined? (?:as|by)|assess\w*|expand(?:s|ed)?|replace[sd]?|remov\w+|add(?:s|ed)?|"
-    r"employ\w*|calculat\w+|estimat\w+|predict\w*|validat\w+|test(?:ed)? on|held out|seeds?|normali[sz]\w+|"
-    r"standardi[sz]\w+|"
-    r"minimi[sz]\w+|maximi[sz]\w+|corrupt\w*|perturb\w*|are drawn|is drawn|folds?|repetitions)\b",
-    re.IGNORECASE,
-)
-_TALK: Final = re.compile(
-    r"\b(?:(?:these|such|our) results|supports?|often|it is possible|is known for|requires?|suitable|testbed|"
-    r"tables?|figures?|"
-    r"fig\.|shown? in|summari[sz]ed|we (?:believe|hope|anticipate|note|attribute|hypothesi[sz]e)|"
-    r"finding|contribution|acknowledg|future|motivat\w+|challeng\w+|important|novel|recently|popular|widely|intuiti\w+|"
-    r"limitation|not (?:obvious|clear)|in contrast|lacks?|however|available at|publicly|github|https?:|may\b|might\b|"
-    r"want to|as (?:below|follows)|under an? (?:minute|second|hour)|"
-    r"(?:this|these)(?=[,.;]|\s(?:from|in|is|are|by|to|for|with)\b)|"
-    r"questions? arise|following observations?|in this (?:sub)?section|to (?:address|answer) the \w+ question|"
-    r"^this experiment\b|"
-    r"will release|experimental results|\bsota\b|state-of-the-art (?:performance|results)|"
-    r"^previous\b|seem to suggest|^for (?:instance|example)\b|\breason is\b|^this (?:work|paper|section|"
-    r"appendix)\b|worth noting|(?:huge|big|large|great|strong|significant) (?:impact|influence|effect)|"
-    r"commonly used|is considered|(?:brief|detailed) analysis|experimental study|the goal of|"
-    r"refers? (?:the reader|to)|can serve|found\b(?! in)|(?:is|in|of|by|from|see|solves?) \(\d+\))",
-    re.IGNORECASE,
-)
 
 
 class Context(NamedTuple):
@@ -78,6 +53,10 @@ class Context(NamedTuple):
     """Names of the paper's data sets."""
     results: frozenset[str] = frozenset()
     """Keys (`table 2`) of the tables that report results."""
+    experiments: tuple[Experiment, ...] = ()
+    """All experiments of the paper, in reading order."""
+    unread: tuple[Table, ...] = ()
+    """Further tables of results, of which no experiment could be made."""
 
 
 class MethodLine(NamedTuple):
@@ -116,56 +95,31 @@ def _is_method(reading: Reading, line: Line, stated: frozenset[int], scope: Scop
     With a `scope`, what a setup says of a compared method by name (`Huber is ...`) counts as well.
     """
     text = _FLOAT.sub("", line.text)
-    if line.order in stated or not _is_whole_sentence(reading, line, text):
+    role = reading.role(line)
+    if role == "setup" and not Neighbours.is_common(reading.blocks[line.block].title):
+        tells = any(other.order in stated for other in reading.block_lines(line.block))
+        role = "evaluation" if tells else role
+    if line.order in stated or role in ("skip", "framing") or re.match(r"[a-z]|\d+ [a-z]", line.text):
         return False
-    if reading.role(line) in ("skip", "framing") or WINNER.search(text) or _TALK.search(_strip_references(text)):
+    if not is_whole_sentence(text) or normalize(text).rstrip(".") == normalize(reading.blocks[line.block].title):
         return False
-    if re.search(r"\b[Ww]e (?:\w+ly )?(?:also )?(?:observed?|find|found|see|saw|notice[ds]?)\b", text):
+    if (
+        text.endswith(":")
+        or is_talk(text)
+        or is_markup(text)
+        or about_others(re.sub(r"^[A-Z]\w+:\s", "", text))
+        or measures(text)
+    ):
         return False
-    if about_others(re.sub(r"^[A-Z]\w+:\s", "", text)):
+    if role == "evaluation" and (FINDING.search(text) or OBSERVED.search(text) or _CONCEDES.match(text)):
         return False
-    named = scope is not None and reading.role(line) in ("setup", "method") and scope.names(text)
-    if not (_DOES.search(text) or named or does_step(text) or _is_general_setup(reading, line)):
-        return False
-    measured = [c for c in text_claims(text) if c.number.decimals > 0 or c.number.unit == "%"]
-    told = reading.role(line) == "evaluation" and (
-        FINDING.search(text) or OBSERVED.search(text) or _CONCEDES.match(text)
-    )
-    return not measured and not told
+    described = role in ("setup", "method")
+    named = scope is not None and (scope.holds(text) if role == "setup" else described and scope.names(text))
+    return named or tells_step(text, as_own=described or text != line.text)
 
 
 _CONCEDES: Final = re.compile(r"(?:Although|While|Despite|In contrast|Even|Overall|Nevertheless|Still)\b(?! each)")
 """How sentences of a results section begin that weigh what came out."""
-
-
-def _is_whole_sentence(reading: Reading, line: Line, text: str) -> bool:
-    """Not a heading, a question, half a sentence cut by a page or a float, a scrap of a formula or a monster."""
-    words = re.findall(r"[A-Za-z]{3,}", text)
-    if normalize(text).rstrip(".") == normalize(reading.blocks[line.block].title) or text.endswith("?"):
-        return False
-    if not re.search(r"[.:;!?][\"”)]?$", text) or re.match(r"[a-z]", line.text):
-        return False
-    if re.search(r"(?:^|\s)[a-z]\s[a-z]\s|\(\d+\)$", text) or _is_formula(text) or _ROW.search(text):
-        return False
-    return len(words) >= 5 and len(words) * 3 >= len(re.findall(r"[^\W\d_]+", text)) and len(text) <= 420
-
-
-_ROW: Final = re.compile(r"(?:\S*\d[^\s,]*\s+){4,}")
-"""Numbers one after the other without commas: a row of a table that no rules or caption mark as one."""
-
-
-def is_row_debris(text: str) -> bool:
-    """Is a row of a table caught in a sentence? Numbers one after the other without commas are no prose."""
-    return _ROW.search(text) is not None
-
-
-_MATH: Final = re.compile(r"[∥∑∏∫∂∇∀∃∈∉⊂⊆⊇∪∩⇒⇔→←↦≤≥≈≡≜∼⊙⊗⊕√∞⟨⟩⌊⌋⌈⌉′˜ˆ]|[^\W\d_]\(\w\)")
-_DEBRIS: Final = re.compile(r"∈\s?R[\da-z]|[)∥|]\s?\d\s\d\b|\b[A-Za-z]{1,2}\(\w\)\s\w\b|[=≤≥]\s*(?:$|[.,;])")
-
-
-def _is_formula(text: str) -> bool:
-    """Formulas whose exponents and indices were flattened say nothing: three signs, or what is left of one."""
-    return len(_MATH.findall(text)) >= 3 or bool(_DEBRIS.search(text))
 
 
 _APPROACH_TITLE: Final = re.compile(
@@ -181,22 +135,7 @@ def _describes_approach(reading: Reading, line: Line) -> bool:
     return step and not re.search(r"[=≤≥∈∑∏′|]|\w\(\w", line.text) and not OBSERVED.search(line.text)
 
 
-_SETUP_PART: Final = re.compile(r"data ?sets?\b|settings?\b|implementation|metrics?\b|set-?up|protocol", re.IGNORECASE)
-
-
-def _is_general_setup(reading: Reading, line: Line) -> bool:
-    """Under `Experimental setup` every sentence says how things are done, whatever its verb."""
-    top = top_title(reading, line)
-    if reading.role(line) == "setup" and _SETUP_PART.search(reading.blocks[line.block].title):
-        return True
-    return reading.role(line) == "setup" and role_of_title(top) == "setup" and bool(SETUP_TITLE.search(top))
-
-
 _FLOAT: Final = re.compile(r"^(?:Tables?|Figures?|Fig\.)\s[\w.]+\s(?=(?:var|compar|remov|replac|chang|add)[a-z]*s\s)")
-
-
-def _strip_references(text: str) -> str:
-    return re.sub(r"\s?\((?:see )?(?:Tables?|Figs?\.?|Figures?|Sections?|Appendix|Eqs?\.)[^()]*\)", "", text)
 
 
 def _speaks_of(context: Context, experiment: Experiment) -> frozenset[int]:
@@ -218,10 +157,6 @@ def _subject(reading: Reading, line: Line) -> str:
 
 
 _POINTS_BACK: Final = re.compile(r"^(?:(?:Then|Also|And|Here),?\s)?(?:it|they|this|these)\s|,\sthey\s", re.IGNORECASE)
-
-
-def _taken(candidates: Sequence[tuple[float, Line]], line: Line) -> bool:
-    return bool(candidates) and candidates[-1][1].order == line.order - 1 and candidates[-1][1].passage == line.passage
 
 
 def _is_comparison(reading: Reading, line: Line) -> bool:
@@ -250,53 +185,125 @@ def _query(reading: Reading, experiment: Experiment, plan: Plan) -> str:
 def method_lines(
     context: Context, experiment: Experiment, plan: Plan, probe: Draft, scope: Scope
 ) -> list[MethodLine]:  # fmt: skip
-    """Sentences on how to do it: from the experiment's own blocks and setup first, then from anywhere by retrieval."""
+    """Sentences on how to do it, few and certain: of the experiment's own blocks, then of the setup that all share.
+
+    What a sentence leaves out, the code tells; one that belongs to another experiment misleads. Only where those two
+    places say nothing, the sections on the paper's own approach are asked.
+    """
     reading = context.reading
-    stated = context.stated
-    near = context_blocks(reading, experiment)
     ranked = context.lookup.search(_query(reading, experiment, plan), 60)
-    score = {line.order: value for value, line in ranked}
-    top = next((value for value, line in ranked if line.order not in stated), 1.0)
-    generic = is_generic_top(reading, experiment)
-    sections = {reading.blocks[block].section for block in experiment.blocks}
-    candidates: list[tuple[float, Line]] = []
+    top = max((value for value, _ in ranked), default=1.0)
+    score = {line.order: value / top for value, line in ranked}
+    near = neighbours_of(reading, context.experiments, experiment, context.unread, plan.data or "")
+    lines = _without_others(reading, list(_asked(context, experiment, scope, near)), near, scope)
+    usable = [
+        line
+        for line in lines
+        if not sets_only(line.text, scope.symbols)
+        and not _measures_else(plan, context, line.text)
+        and _is_method(reading, line, context.stated, scope)
+    ]
+    orders = {line.order for line in usable}
+    # `they calculate ...`: of whom, the sentence before says; without it the reader is lost
+    usable = [line for line in usable if not _POINTS_BACK.search(line.text) or line.order - 1 in orders]
+    own = [(2.0 + score.get(line.order, 0.0), line) for line in usable if line.block in experiment.blocks]
+    shared = [(score.get(line.order, 0.0), line) for line in usable if line.block not in experiment.blocks]
+    candidates = sorted([*own, *shared], key=lambda item: (-item[0], item[1].order))
+    chosen = _adapted(candidates, probe, scope)
+    if not chosen:
+        wide = [
+            (worth / top, line) for worth, line in ranked
+            if worth >= _LEAST_WORTH * top and _describes_approach(reading, line)
+            and scope.fits(line.text) and not near.claims(line.text)
+            and _is_method(reading, line, context.stated, scope)
+        ]  # fmt: skip
+        chosen = _adapted(wide[:_MAX_APPROACH_SENTENCES], probe, scope)
+    return sorted(chosen)
+
+
+_MEASURED_BY: Final = re.compile(
+    r"\b(?:report|measur|evaluat|assess|quantif|metrics?\b|in terms of|as (?:an? |the )?criterion)", re.IGNORECASE
+)
+
+
+def _measures_else(plan: Plan, context: Context, text: str) -> bool:
+    """Does a sentence say how something is measured that this experiment does not report, and nothing that it does?"""
+    named = [phrase.lower() for _, _, phrase in find_metric(text) if direction_of(phrase)]
+    if not named or not _MEASURED_BY.search(text):
+        return False
+    own = " ".join(f"{metric.name} {context.names.get(metric.name, '')}" for metric in plan.metrics).lower()
+    own = f"{own} {plan.caption.lower()}"
+    return not any(re.sub(r"(?:ies|y|s)$", "", phrase.split()[-1]) in own for phrase in named)
+
+
+def _without_others(reading: Reading, lines: Sequence[Line], near: Neighbours, scope: Scope) -> list[Line]:
+    """The sentences that no other experiment claims.
+
+    After a sentence on something else, what leans on it is about that too (`The images are resized ...`; where data
+    sets are described, everything), until a sentence names a thing of this experiment or speaks of all.
+    """
+    kept: list[Line] = []
+    lost: int | None = None
+    for line in lines:
+        leans = _LEANS.match(line.text) or _DATA_PART.search(reading.blocks[line.block].title)
+        back = _OF_ALL.search(line.text) or proper_names(line.text) & near.own or scope.holds(line.text)
+        if near.claims(line.text) or not scope.fits(line.text) or (scope.own_data and near.lists_others(line.text)):
+            lost = line.passage
+        elif line.passage != lost or back or not leans:
+            lost = None if back or line.passage != lost else lost
+            kept.append(line)
+    return kept
+
+
+_LEANS: Final = re.compile(
+    r"(?:The|This|These|Those|They|It|Its|Their|Both|Here|Then|Such|Following|Each of|As before)\b"
+    r"(?! (?:dependent|same))"
+)
+_OF_ALL: Final = re.compile(
+    r"\b(?:all|each|every|any) (?:\w+ ){0,2}(?:experiments?|methods?|models?|runs?|data ?sets?|cases|settings|"
+    r"configurations?|algorithms?|baselines?)\b",
+    re.IGNORECASE,
+)
+_DATA_PART: Final = re.compile(r"\bdata ?sets?\b|^data\b|\bcorpora\b|\bbenchmarks?\b", re.IGNORECASE)
+
+
+def _asked(context: Context, experiment: Experiment, scope: Scope, beside: Neighbours) -> Iterator[Line]:
+    """The sentences that may be asked for a method: of the experiment's own blocks and of shared setup blocks."""
+    reading = context.reading
     elsewhere = _speaks_of(context, experiment)
+    near = context_blocks(reading, experiment)
+    told = {reading.lines[order].block for order in context.stated}
     alone = experiment.table is not None and experiment.table.copied > 0
     for line in reading.lines:
+        own = line.block in experiment.blocks
+        if reading.document.passages[line.passage].kind is PassageKind.FOOTNOTE:
+            continue  # an aside; which sentence it belongs to is lost
         if line.passage in elsewhere or (alone and _is_comparison(reading, line)):
             continue  # another float's experiment, or a comparison with numbers that were not measured here
-        if _POINTS_BACK.search(line.text) and reading.role(line) != "method" and not _taken(candidates, line):
-            continue  # `they calculate ...`: of whom, the sentence before says, which is not about this experiment
-        own = line.block in experiment.blocks
-        close = line.block in near
-        beside = reading.blocks[line.block].section in sections and close
-        worth = score.get(line.order, 0.0) / top
-        if not scope.runs_on(_subject(reading, line)):
-            continue  # a paragraph on another data set
-        if not close and reading.role(line) == "evaluation":
+        block = reading.blocks[line.block]
+        common = role_of_title(block.title) == "setup" and beside.is_common(block.title)
+        if not own and (line.block not in near or (not common and line.block in context.discussed | told)):
+            continue  # a block with a subject that tells a result is that experiment's own
+        parts = [block.title, *(reading.document.sections[index].title for index in block.path[1:])]
+        if not own and not all(map(beside.concerns, parts)):
+            continue  # a setup part with a subject of its own, of which this experiment says nothing
+        if not own and reading.role(line) == "evaluation" and not _opens(reading, line):
             continue  # that is how another experiment is done
-        # retrieved from elsewhere, a sentence must match at least half as well as the best one
-        common = close and role_of_title(top_title(reading, line)) == "setup"
-        if not (own or common or generic) and line.block in context.discussed:
-            continue  # likewise: a setup passage under a heading with a subject that refers to another table
-        theory = own and reading.role(line) == "method"  # a result told inside the method's own section
-        least = 0.3 if theory else 0.0 if own or beside or common or (close and generic) else 0.3 if close else 0.5
-        if _describes_approach(reading, line):
-            least = min(least, 0.2)
-        if worth >= least and scope.fits(line.text) and _is_method(reading, line, stated, scope):
-            candidates.append((2.0 * own + 1.0 * close + worth, line))
-    candidates.sort(key=lambda item: (-item[0], item[1].order))
-    chosen = _adapted(candidates, probe, scope)
-    if not chosen:  # nothing near: what the method sections say about the things that are compared
-        wide = [
-            (worth, line) for worth, line in ranked
-            if reading.role(line) in ("method", "setup")
-            and line.block not in context.discussed
-            and scope.fits(line.text) and _is_method(reading, line, stated, scope)
-        ]  # fmt: skip
-        wide = [(worth, line) for worth, line in wide if worth >= 0.5 * wide[0][0] and worth >= 0.5 * top]
-        chosen = _adapted(wide[:6], probe, scope)
-    return sorted(chosen)
+        titles = f"{block.title} {reading.section_title(line.block) or ''}"
+        if re.search(r"\bdiscussions?\b", titles, re.IGNORECASE):
+            continue  # there the authors explain, they do not do
+        if scope.runs_on(_subject(reading, line)):
+            yield line
+
+
+def _opens(reading: Reading, line: Line) -> bool:
+    """Does a sentence stand directly under `Experiments`, before the subsections? It speaks of all of them."""
+    block = reading.blocks[line.block]
+    return (
+        len(block.path) == 1
+        and bool(SETUP_TITLE.search(top_title(reading, line)))
+        and block.title == top_title(reading, line)
+    )
 
 
 def _adapted(candidates: Sequence[tuple[float, Line]], probe: Draft, scope: Scope) -> list[MethodLine]:
@@ -320,6 +327,7 @@ def settings_for(
     """Settings from the method sentences, then from what re-querying the paper for settings brings up."""
     reading = context.reading
     stated = context.stated
+    beside = neighbours_of(reading, context.experiments, experiment, context.unread, plan.data or "")
     varying = frozenset(
         re.sub(r"s$", "", name.lower())
         for name in (
@@ -337,7 +345,8 @@ def settings_for(
         setups = {b for b in near if reading.blocks[b].path and role_of_title(
             reading.document.sections[reading.blocks[b].path[0]].title) == "setup"}  # fmt: skip
         near = setups | set(experiment.blocks)
-    lines += [line for line in reading.lines if line.block in near and line.order not in stated]
+    asked = _without_others(reading, list(_asked(context, experiment, scope, beside)), beside, scope)
+    lines += [line for line in asked if line.block in near and line.order not in stated]
     own = frozenset(line.order for line in lines if line.block in near)
     for question in ("random seeds repetitions averaged over runs", "learning rate batch size epochs optimizer",
                      "hyper-parameter is set to", "default value threshold regularization"):  # fmt: skip
@@ -346,14 +355,15 @@ def settings_for(
             if _is_common_setup(reading, line, experiment) and line.order not in stated and not about_others(line.text):
                 lines.append(line)
     usable = [
-        line for line in dict.fromkeys(lines) if scope.fits(line.text)
+        line for line in dict.fromkeys(lines) if scope.fits(line.text) and not beside.claims(line.text)
+        and (line.block in experiment.blocks or beside.concerns(reading.blocks[line.block].title))
         and (_is_method(reading, line, stated) or (reading.role(line) == "setup" and not _only_results(line)))
     ]  # fmt: skip
     compared = [axis.values for axis in plan.axes if axis.kind in ("method", "dataset") and len(axis.values) > 1]
     found = list(find_settings(reading, usable, varying, claimed, own, compared))
-    methods = [value for axis in plan.axes if axis.kind == "method" for value in axis.values]
-    methods += [value for name, value in plan.fixed if "method" in name.lower() or "model" in name.lower()]
-    for table in context.settings_tables:
+    methods = [value for axis in plan.axes for value in axis.values] + [value for _, value in plan.fixed]
+    tables = context.settings_tables  # of several, each is of its own experiment
+    for table in tables if len(tables) == 1 else [t for t in tables if proper_names(t.caption) & beside.own]:
         found += settings_of_table(table, methods)
     listed = {name.lower() for name in (*context.labels, *context.data)}  # a data set's name sets nothing
     names: dict[str, Hyperparameter] = {}
@@ -364,7 +374,7 @@ def settings_for(
 
 def _symbols_of(plan: Plan) -> list[str]:
     """The symbol in an axis name: `n` of `training points n`."""
-    lasts = [axis.name.split()[-1] for axis in plan.axes if len(axis.name.split()) > 1]
+    lasts = [axis.name.split()[-1].strip("()[]") for axis in plan.axes if len(axis.name.split()) > 1]
     return [last for last in lasts if len(last) <= 2]
 
 

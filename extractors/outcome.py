@@ -20,7 +20,7 @@ from extractors.prose import capitalise, clean_name, join_names, lower_first, pl
 from extractors.result_tables import Axis
 from pipeline.task import Expected, NumericClaim
 
-__all__ = ["compose_expected", "restate_expected"]
+__all__ = ["compose_expected", "repeats_claims", "restate_expected"]
 
 Comparison = tuple[str, Literal["<", ">", "="], str]
 _MAX_COMPARISONS: Final = 40
@@ -70,6 +70,11 @@ def restate_expected(expected: Expected, kept: Sequence[NumericClaim]) -> Expect
         conditions = _condition_numbers(expected.claims)
         quoted = [text for text in quoted if _is_held(text, kept, conditions)]
     return compose_expected(kept, quoted)
+
+
+def repeats_claims(text: str, claims: Sequence[NumericClaim]) -> bool:
+    """Is each result number of a statement the value of a claim, or the difference of two that it gives as well?"""
+    return _is_held(text, claims, _condition_numbers(claims))
 
 
 def _unquoted(text: str) -> str:
@@ -127,7 +132,7 @@ _Groups = dict[tuple[tuple[str, str], ...], list[NumericClaim]]
 
 def _groups(claims: Sequence[NumericClaim], metric: str, roles: Roles, along: str) -> _Groups:
     """The claims of a metric that differ only in the variable `along` (and in what goes along with it)."""
-    aside = {along, *roles.attributes, *(name for name, _ in roles.fixed), "group"}
+    aside = {along, *roles.attributes, *(name for name, _ in roles.fixed)}
     groups: _Groups = {}
     for claim in claims:
         if claim.metric == metric:
@@ -138,7 +143,15 @@ def _groups(claims: Sequence[NumericClaim], metric: str, roles: Roles, along: st
 
 def _ordered(claims: Sequence[NumericClaim], direction: int) -> list[NumericClaim]:
     """Best first; where the metric does not say what is better, largest first. Ties keep the table's order."""
-    return sorted(claims, key=lambda claim: -claim.value if direction >= 0 else claim.value)
+    return sorted(claims, key=lambda claim: -_size(claim) if direction >= 0 else _size(claim))
+
+
+_THOUSANDS: Final = {"K": 1e3, "M": 1e6, "B": 1e9}
+
+
+def _size(claim: NumericClaim) -> float:
+    """The value for comparing: `1.7K` tokens are more than 980."""
+    return claim.value * _THOUSANDS.get(claim.unit or "", 1.0)
 
 
 def _comparisons(claims: Sequence[NumericClaim], roles: Roles) -> tuple[Comparison, ...]:
@@ -155,6 +168,8 @@ def _comparisons(claims: Sequence[NumericClaim], roles: Roles) -> tuple[Comparis
         for members in _groups(claims, metric, roles, first.name).values():
             if len({_value_of(claim, first.name) for claim in members}) < 2:
                 continue
+            if len({_THOUSANDS.get(claim.unit or "") for claim in members}) > 1:
+                continue  # their values are not comparable as they are printed
             if first.kind == "number":
                 pairs = list(pairwise(members))
             else:
@@ -288,9 +303,10 @@ def _ranking(claims: Sequence[NumericClaim], metric: str, roles: Roles, axis: Ax
         told += f", {join_names(others)}"
     if sum(leads.values()) > len(groups):
         told += " (ties counted for each)"
-    spread = max(groups, key=lambda item: max(c.value for c in item[1]) - min(c.value for c in item[1]))
+    spread = max(groups, key=lambda item: max(map(_size, item[1])) - min(map(_size, item[1])))
     ranked = _listed(_ordered(spread[1], direction), axis)
-    return [f"{told}.", f"the values lie furthest apart for {_under(spread[0])}: {ranked}."]
+    where = f" for {_under(spread[0])}" if spread[0] else ""
+    return [f"{told}.", f"the values lie furthest apart{where}: {ranked}."]
 
 
 _Grouped = Sequence[tuple[tuple[tuple[str, str], ...], Sequence[NumericClaim]]]
@@ -302,10 +318,10 @@ def _places(groups: _Grouped, axis: Axis, direction: int) -> tuple[Counter[str],
     seconds: Counter[str] = Counter()
     for _, members in groups:
         ranked = _ordered(members, direction)
-        leads.update(_value_of(c, axis.name) or "the rest" for c in ranked if c.value == ranked[0].value)
-        below = [c for c in ranked if c.value != ranked[0].value]
+        leads.update(_value_of(c, axis.name) or "the rest" for c in ranked if _size(c) == _size(ranked[0]))
+        below = [c for c in ranked if _size(c) != _size(ranked[0])]
         if len(members) > 2 and below:
-            seconds.update(_value_of(c, axis.name) or "the rest" for c in below if c.value == below[0].value)
+            seconds.update(_value_of(c, axis.name) or "the rest" for c in below if _size(c) == _size(below[0]))
     return leads, seconds
 
 
@@ -343,6 +359,12 @@ def _told(claim: NumericClaim, axis: Axis, roles: Roles) -> str:
 def _listed(ranked: Sequence[NumericClaim], axis: Axis) -> str:
     """Ranked values with their labels; of many the first four and the last one."""
     told = [f"{_value_of(claim, axis.name) or 'the rest'} ({_shown(claim)})" for claim in ranked]
+    first = [claim for claim in ranked if _size(claim) == _size(ranked[0])]
+    if 1 < len(first) < 5:  # a tie has no first
+        names = join_names([_value_of(claim, axis.name) or "the rest" for claim in first])
+        told = [f"{names} ({_shown(first[0])} each)", *told[len(first) :]]
+        if len(told) == 1:
+            return told[0]
     if len(told) <= 6:
         return f"{told[0]}, then {join_names(told[1:])}"
     return f"{told[0]}, then {join_names(told[1:4])}; last is {told[-1]}"

@@ -10,12 +10,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from extractors._sentences import without_heading
+
 __all__ = [
     "adapt_sentence",
     "capitalise",
     "clean_name",
     "count_word",
-    "does_step",
     "join_names",
     "lower_first",
     "name_list",
@@ -24,6 +25,7 @@ __all__ = [
     "singular",
     "slugify",
     "spoken",
+    "takes_step",
     "unmarked",
     "with_article",
 ]
@@ -34,7 +36,9 @@ _CITATION: Final = re.compile(
     r"\s?[\[(](?:e\.g\.,? |see |cf\. )?[A-Z][^()\[\]]{1,80}?,? ?(?:19|20)\d\d[a-z]?(?:[;,] ?[^()\[\]]{0,80}?)*[\])]"
 )
 _CITED_SOURCE: Final = re.compile(
-    rf"(?:(?:^|,\s)(?:[Ff]ollowing|[Aa]s(?:\s\w+)?\s(?:by|in))|\s(?:by|in|from|following))(?:{_CITATION.pattern}),?"
+    rf"(?:^|,\s)(?:[Ff]ollowing|[Aa]s(?:\s\w+)?\s(?:by|in))(?:{_CITATION.pattern}),?|"
+    r"\s(?:(?:described|outlined|introduced|proposed|specified|suggested)\s)?(?:by|in|from|following)"
+    rf"(?:{_CITATION.pattern})"
 )
 """A reference that a sentence leans on grammatically (`trained by [1]`, `as done in (Li 2018),`) goes with its "
 "words."""
@@ -72,7 +76,9 @@ _BASE: Final = frozenset({
     "concatenate", "convert", "encode", "map", "assign", "combine", "truncate", "subsample", "resample", "corrupt",
     "perturb", "inject", "mask", "shuffle", "hold", "increase", "decrease", "reduce", "scale", "transform", "expand",
     "obtain", "utilize", "utilise", "operate", "search", "experiment", "score", "determine", "investigate", "pick",
-    "call", "denote", "match", "rescale", "cluster", "rank", "label", "merge", "discard",
+    "call", "denote", "match", "rescale", "cluster", "rank", "label", "merge", "discard", "replicate", "reproduce",
+    "distill", "annotate", "filter", "prompt", "query", "crop", "resize", "pad", "tokenize", "tokenise", "pretrain",
+    "pre-train", "adapt", "inspect", "count",
 })  # fmt: skip
 _NO_STEP: Final = re.compile(
     r"[a-z-]+ed|are|were|have|had|do|did|can|could|may|might|will|would|should|must|shall|not|now|both|all|hereby|"
@@ -129,7 +135,8 @@ def plain_number(text: str) -> str:
 def spoken(name: str) -> str:
     """A header as it reads in a sentence; `training points n` counts points: `number of training points n`."""
     name = clean_name(name)
-    return f"number of {name}" if re.fullmatch(r"[a-z ]{3,}s [A-Za-z]", name) else name
+    counted = name.startswith("number of ")
+    return f"number of {name}" if not counted and re.fullmatch(r"[a-z ]{3,}s [A-Za-z]", name) else name
 
 
 def with_article(name: str) -> str:
@@ -166,6 +173,7 @@ def lower_first(text: str) -> str:
 
 def unmarked(label: str) -> str:
     """A label without the mark by which authors tell their own method: `CAW (ours)` -> `CAW`."""
+    label = re.sub(r"\s*\((?:Eqs?|Secs?|Sect|Section|App|Appendix|Figs?|Tab|Table|Alg)\b[^()]*\)", "", label) or label
     return re.sub(r"\s*\((?:ours|our method|this work|proposed)\)\s*$", "", label, flags=re.IGNORECASE) or label
 
 
@@ -189,10 +197,15 @@ def _imperative(match: re.Match[str]) -> str | None:
     return None if base is None else f"{match['adverbs']}{base}"
 
 
-def does_step(text: str) -> bool:
-    """Does a sentence begin with what its authors do (`We tilt ...`), rather than find, think or announce?"""
-    match = _WE.match(text)
-    return match is not None and _imperative(match) is not None
+def takes_step(text: str) -> bool:
+    """Does a sentence say what its authors do (`We tilt ...`, `Then we train ...`), rather than find or announce?"""
+    return any(
+        _imperative(match) is not None and not _SUBORDINATE.search(text[: match.start()])
+        for match in _WE.finditer(text)
+    )
+
+
+_SUBORDINATE: Final = re.compile(r"\b(?:that|which|where|because|as|if|when|and what|how|since)\s$")
 
 
 _FLOAT_DOES: Final = re.compile(r"^(?:Tables?|Figures?|Fig\.)\s[\w.]+\s(?P<verb>[a-z]+(?:s|es|ies))\s(?=[a-z])")
@@ -206,12 +219,20 @@ def _float_does(match: re.Match[str]) -> str:
     return match.group() if base is None else f"{capitalise(base)} "
 
 
+_OTHERS_WAY: Final = re.compile(
+    r"^(?:Following|As in|Similar to|Like|Consistent with) (?:these|those|previous|prior|existing|earlier|recent|other|"
+    r"most)(?: \w+)? (?:works?|stud(?:y|ies)|methods?|papers?|approaches|literature),?\s",
+)
+"""`Following previous works,` says nothing to whoever does not know them."""
+
+
 def adapt_sentence(text: str) -> str | None:
     """A sentence of the paper as an instruction; None where it leans on something its reader does not have.
 
     Args:
         text: one sentence, as printed.
     """
+    text = _OTHERS_WAY.sub("", without_heading(text)[1])
     pointer = next((match for match in _CROSS_REFERENCE.finditer(text) if match.start() > 0), None)
     uncited = _CITED_SOURCE.sub("", text)
     bare = re.sub(r"\s+", " ", _CROSS_REFERENCE.sub("", _CITATION.sub("", uncited))).strip()
@@ -234,7 +255,7 @@ def adapt_sentence(text: str) -> str | None:
     while (match := _WE.search(text)) is not None:
         verb = _imperative(match)
         start = match.start()
-        if verb is None or re.search(r"\b(?:that|which|where|because|as|if|when|and what|how)\s$", text[:start]):
+        if verb is None or _SUBORDINATE.search(text[:start]):
             text = f"{text[:start]}{'The' if match['we'] == 'We' else 'the'} authors {text[match.start('adverbs') :]}"
             continue
         text = (

@@ -25,6 +25,7 @@ from extractors.result_tables import Axis, Metric
 from extractors.variables import Plan
 
 __all__ = [
+    "METHOD_NAMES",
     "agent_instructions",
     "closing_step",
     "compose_question",
@@ -37,6 +38,7 @@ def metric_phrase(metrics: Sequence[Metric], names: Mapping[str, str], limit: in
     shown: list[str] = []
     for metric in metrics:
         name = lower_first(names.get(metric.name, metric.name))
+        name = "accuracy" if re.fullmatch(r"acc\.?", name, re.IGNORECASE) else name
         parts = re.fullmatch(r"(.{6,}) \(([^()]+)\)", name)
         last = re.fullmatch(r"(.{6,}) \(([^()]+)\)", shown[-1]) if shown else None
         if parts and last and parts[1] == last[1]:
@@ -64,7 +66,8 @@ def _axis_phrase(plan: Plan, axis: Axis) -> str:
     if len(kinds) <= 4 and not unnamed and all(_KIND.fullmatch(kind) for kind in kinds):
         return f"{join_names([kind.lower() for kind in kinds])} {clean_name(axis.name)}"
     values = name_list([unmarked(value) for value in axis.values], noun, 3)
-    return f"{noun if unnamed or axis.kind == 'dataset' else plan.name_of(axis.name)} ({values})"
+    whole = unnamed or axis.kind == "dataset" or re.fullmatch(r"[A-Za-z]{3,}(?: [a-z]{3,})?", axis.name)
+    return f"{noun if whole else plan.name_of(axis.name)} ({values})"
 
 
 _KIND: Final = re.compile(r"[A-Za-z]{3,}(?:ic|al|ed|ous|ive|ant|ent|ar)", re.IGNORECASE)
@@ -92,12 +95,11 @@ def compose_question(plan: Plan, names: Mapping[str, str], topic: str) -> str:
     """
     metrics = metric_phrase(plan.metrics, names)
     where = _where(plan)
-    method = next((unmarked(v) for n, v in plan.fixed if n.lower() in _METHOD_NAMES), None)
+    method = next((unmarked(v) for n, v in plan.fixed if n.lower() in METHOD_NAMES), None)
     axes = [axis for axis in plan.axes if axis.name != "statistic"]
     if not axes:
         return _plain_question(plan, metrics, where, method, topic)
     first, others = axes[0], [axis for axis in axes[1:] if len(axis.values) > 1]
-    others = [axis for axis in others if axis.name != "group"]
     tail = _tail(plan, others)
     if first.kind == "number":
         subject = f"{metrics} of {method}" if method else metrics
@@ -113,7 +115,7 @@ def compose_question(plan: Plan, names: Mapping[str, str], topic: str) -> str:
         return f"What {metrics}{_measured_of(plan)} can be reached on {values}{tail}?"
     noun = "settings" if first.name in ("setting", "group", "condition") else plural(first.name)
     values = name_list([unmarked(value) for value in first.values], noun, 4)
-    generic = first.name.lower() in (*_METHOD_NAMES, "setting", "group", "condition")
+    generic = first.name.lower() in (*METHOD_NAMES, "setting", "group", "condition")
     if generic:
         return f"How do {values} compare in {metrics}{where}{tail}?"
     of = f" of {method}" if method else ""
@@ -133,17 +135,18 @@ def _measured_of(plan: Plan) -> str:
 
 def _tail(plan: Plan, others: Sequence[Axis]) -> str:
     """What else varies: ` across <data sets> as <number> varies from .. to ..`."""
-    named = [_axis_phrase(plan, axis) for axis in others if axis.kind != "number"]
+    listed = [axis for axis in others if axis.kind != "number" or (axis.name == "setting" and len(axis.values) < 3)]
+    named = [_axis_phrase(plan, axis) for axis in listed]
     numeric = [
         f"{with_article(plan.name_of(axis.name))} varies from {' to '.join(_ends(axis))}"
         for axis in others
-        if axis.kind == "number"
+        if axis not in listed
     ]
     across = f" across {join_names(named)}" if named else ""
     return f"{across} as {join_names(numeric)}" if numeric else across
 
 
-_METHOD_NAMES: Final = frozenset({
+METHOD_NAMES: Final = frozenset({
     "method", "methods", "model", "models", "approach", "algorithm", "estimator", "classifier", "system", "variant",
     "agent", "baseline", "learner", "optimizer", "strategy",
 })  # fmt: skip
@@ -178,7 +181,7 @@ def agent_instructions(plan: Plan, names: Mapping[str, str], settings: Sequence[
     lines = ["Implement and run the experiment, then report the measured values."]
     if plan.data:
         lines.append(f"- Data: {plan.data}.")
-    axes = [axis for axis in plan.axes if axis.name not in ("group", "statistic")]
+    axes = [axis for axis in plan.axes if axis.name != "statistic"]
     if axes:
         first = axes[0]
         values = [_with_attributes(plan, value, first.name) for value in first.values]
@@ -203,7 +206,7 @@ def agent_instructions(plan: Plan, names: Mapping[str, str], settings: Sequence[
 def closing_step(plan: Plan, names: Mapping[str, str]) -> str:
     """The last sentence of a method: what is run against what, and what is measured."""
     metrics = metric_phrase(plan.metrics, names, 8)
-    axes = [axis for axis in plan.axes if axis.name not in ("group", "statistic")]
+    axes = [axis for axis in plan.axes if axis.name != "statistic"]
     runs = [
         f"{singular(plan.name_of(axis.name))} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
         for axis in axes[:1]
@@ -213,7 +216,7 @@ def closing_step(plan: Plan, names: Mapping[str, str]) -> str:
         for axis in (*axes[1:], *plan.sweeps)
     ]
     over = f" for each {join_names(runs)}" if runs else ""
-    method = next((f" of {unmarked(v)}" for n, v in plan.fixed if n.lower() in _METHOD_NAMES), "")
+    method = next((f" of {unmarked(v)}" for n, v in plan.fixed if n.lower() in METHOD_NAMES), "")
     return f"Measure {metrics}{method}{_where(plan)}{over}."
 
 

@@ -82,26 +82,50 @@ _CHOICE: Final = re.compile(
 )
 
 
+_EXPONENT: Final = re.compile(r"[−–-]\d")
+_IS_VALUED: Final = re.compile(
+    r"(?:rates?|sizes?|decay|probability|momentum|temperature|threshold|bandwidth|dimensions?|length|tolerance|penalty|"
+    r"factor|rank|width|depth)$",
+    re.IGNORECASE,
+)
+"""Names of what has a value of its own; the number in front of them counts something else."""
 # More values behind the first: a grid that was searched or an either-or, not a setting.
 _MORE_VALUES: Final = re.compile(r"\s?(?:,|,? or|,? and|to|–|;)\s?\d")
+
+
+def _sets(match: re.Match[str]) -> bool:
+    """Does a name with a number behind it set something? Not a grid, a list or half a power."""
+    text, after = match.string, match.string[match.end() :]
+    if text[: match.start()].endswith("in ") or _MORE_VALUES.match(after) or _EXPONENT.match(after):
+        return False  # `in steps of 0.1`, `2, 4 or 8`, `10` of a `10−6` that lost its form
+    bare = re.match(rf"{re.escape(match['name'])}\s(?:of|to)\s", match.group(), re.IGNORECASE)
+    return not bare or bool(_IS_VALUED.search(match["name"]))  # `samples of 8 subjects` are not 8 samples
+
+
+def _counted_in(text: str, own: bool) -> list[_Setting]:
+    """Settings with the number in front: `200 epochs`, `5 random seeds`."""
+    found: list[_Setting] = []
+    for match in _VALUE_NAME.finditer(text):
+        if re.search(r"\d\s?(?:to|or|and|–|-|,)\s?$", text[: match.start()]):
+            continue  # the end of a range or list: `1 to 4 epochs`
+        if re.fullmatch(r"samples|examples|instances|observations", match["name"], re.IGNORECASE) and not match["mid"]:
+            continue  # of what, the name does not say
+        if _IS_VALUED.search(match["name"]):
+            continue  # `10 learning rates` were tried
+        if re.search(r"improv|patience|plateau|early[- ]stop", text[: match.start()][-60:], re.IGNORECASE):
+            continue  # `no improvement for 10 epochs` is not how long one trains
+        if not own and not re.match(r"seed|rep|run|trial|fold|.*epoch|restart", match["name"], re.IGNORECASE):
+            continue  # `10 steps` or `50 samples` mean something only where they are said
+        per = re.match(r"\s(?:per|in each|for each) \w+", text[match.end() :])  # `3 epochs per trial` are not 3 epochs
+        found.append(_Setting(f"{match['mid']}{match['name']}{per.group() if per else ''}".lower(), match["value"]))
+    return found
 
 
 def _settings_in(text: str, own: bool) -> list[_Setting]:
     text = re.sub(r"(?<=\d), (?=000\b)", ",", text)  # typeset thousands: `260, 000`
     found: list[_Setting] = []
-    found += [
-        _Setting(match["name"].lower(), match["value"])
-        for match in _NAME_VALUE.finditer(text)
-        if not text[: match.start()].endswith("in ")  # `in steps of 0.1` is a grid, not a setting
-        and not _MORE_VALUES.match(text, match.end())
-    ]
-    for match in _VALUE_NAME.finditer(text):
-        if re.search(r"\d\s?(?:to|or|and|–|-|,)\s?$", text[: match.start()]):
-            continue  # the end of a range or list: `1 to 4 epochs`
-        if not own and not re.match(r"seed|rep|run|trial|fold|.*epoch|restart", match["name"], re.IGNORECASE):
-            continue  # `10 steps` or `50 samples` mean something only where they are said
-        per = re.match(r"\s(?:per|in each|for each) \w+", text[match.end() :])  # `3 epochs per trial` are not 3 epochs
-        found.append(_Setting(f"{match['mid']}{match['name']}{per.group() if per else ''}".lower(), match["value"]))
+    found += [_Setting(match["name"].lower(), match["value"]) for match in _NAME_VALUE.finditer(text) if _sets(match)]
+    found += _counted_in(text, own)
     for match in _CHOICE.finditer(text):
         if match["value"]:
             found.append(_Setting("optimizer", match["value"]))
@@ -119,6 +143,8 @@ def _settings_in(text: str, own: bool) -> list[_Setting]:
             and value[0] not in "{["
             and not re.match(r"[xyzi]\d?$", name)
             and not re.search(r"[|ˆ^(]\s?$", text[:start])
+            and not _EXPONENT.match(text, end)
+            and not re.fullmatch(r"10\d{1,2}", value)  # `10` to a power whose place the text layer lost
         ):
             found.append(_Setting(f"{counts[1]} {name}" if counts else name, value))
     return found
@@ -183,6 +209,12 @@ def find_settings(
     return tuple(found.values())
 
 
+def _is_one_of(head: str, values: Sequence[str]) -> bool:
+    """Is a header one of the things that an experiment runs, written the same but for case, signs and what follows?"""
+    bare = re.sub(r"\W", "", head.lower())
+    return bool(bare) and any(re.sub(r"\W", "", value.lower()).startswith(bare) for value in values)
+
+
 def settings_of_table(table: Table, methods: Sequence[str]) -> tuple[Hyperparameter, ...]:
     """Settings listed in a hyper-parameter table: name/value rows, or one row per method with settings as columns.
 
@@ -209,6 +241,8 @@ def settings_of_table(table: Table, methods: Sequence[str]) -> tuple[Hyperparame
                     continue
                 name = texts[0].strip()
             elif re.fullmatch(SETTING, texts[0].strip(), re.IGNORECASE) and column < len(heads):
+                if not _is_one_of(heads[column], methods):
+                    continue  # of another experiment's model or data set, or of none that is known
                 name = f"{texts[0].strip().lower()} ({heads[column]})"
             elif column < len(heads) and heads[column] and label in wanted:
                 name = f"{heads[column].lower()} ({texts[0].strip()})"

@@ -87,7 +87,8 @@ def read_result_table(
     if roles is None or refusal is not None:
         return refusal or _EMPTY
     read = [cell for value in layout.values if (cell := roles.read(value)) is not None]
-    read = [cell for cell in read if not any(_AVERAGE.fullmatch(value) for _, value in cell.conditions)] or read
+    read = [cell for cell in read if not any(_COMPUTED.fullmatch(value) for _, value in cell.conditions)] or read
+    read = [cell for cell in read if not _TEST.fullmatch(cell.metric.name)] or read
     cells = _told_apart(read)
     columns = Counter((cell.row, cell.metric.name, frozenset(cell.conditions)) for cell in read)
     if 3 * len(cells) < 2 * len(read) or any(count > 1 for count in columns.values()):
@@ -157,8 +158,18 @@ _PUBLISHED: Final = re.compile(
     r"literature",
     re.IGNORECASE,
 )
-_AVERAGE: Final = re.compile(r"(?:avg|ave|average|mean)\.?", re.IGNORECASE)
+_COMPUTED: Final = re.compile(
+    r"(?:(?:overall|macro|micro|weighted|grand|total)[- ])?(?:avg|ave|average|mean)\.?\s?[↑↓%()]*|[∆Δ].{0,12}|"
+    r"diff(?:\.|erences?)?|(?:rel(?:\.|ative) |abs(?:\.|olute) )?(?:improvements?|gains?|changes?)(?:\s?\(%\))?",
+    re.IGNORECASE,
+)
 """A row or column computed from the others, no data set or method of its own."""
+_TEST: Final = re.compile(
+    r"(?:(?:adj(?:\.|usted)?|BH|FDR|raw|corrected|holm)[- ])?[pq](?:[- ]?val(?:\.|ues?)?)?|"
+    r"(?:\d\d\s?%\s?)?(?:CI|confidence intervals?)\b.*",
+    re.IGNORECASE,
+)
+"""A test of the numbers beside it: what is compared is those numbers, not how sure one is of them."""
 _EMPTY: Final = Refusal("empty", "its body holds no numbers that stand alone in a cell")
 _MARKED: Final = "marked as taken from other work"
 

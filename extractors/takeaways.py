@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from extractors._ownership import copied_statement, reran_statement
 from extractors._reading import Line, Reading, label_key, references_in
+from extractors._steps import is_markup
 from extractors._surroundings import Surroundings
 from extractors._vocabulary import FINDING, WINNER, find_metric
 from extractors.claims import TextClaim, bound_or_range, find_numbers, normalize, text_claims
@@ -87,6 +88,17 @@ _NOT_DATA: Final = re.compile(
 )
 
 
+_CUT: Final = re.compile(r"\b(?:of|in|for|to|with|the|an?|and|or|by|from|at|on|over|under|between)$", re.IGNORECASE)
+"""A phrase that goes on behind its last word (`the TF-IDF arm of ...`) names nothing."""
+
+
+_RELATIVE: Final = re.compile(r"\b(?:gains?|gap|improvements?)$", re.IGNORECASE)
+"""A difference of two results, of which the sentence gives neither."""
+_BY: Final = re.compile(
+    r"\bby (?:as much as |up to |about |roughly |over |around |an? (?:\w+ ){1,3}of )?$", re.IGNORECASE
+)
+
+
 def about_others(sentence: str) -> bool:
     """Does a sentence report what somebody else measured?"""
     return bool(_OTHERS.search(sentence))
@@ -136,13 +148,13 @@ def _table_experiments(reading: Reading, problems: list[Problem]) -> list[Experi
         if found.copied:
             _refuse(problems, where, f"{found.copied} numbers left out, other papers': {found.copied_reason}")
         blocks = [line.block for line in mentions if reading.role(line) not in ("framing", "skip")]
-        blocks = [block for block in blocks if introduces.get(block, key) == key] or blocks[:1]
-        experiments.append(Experiment(table.label, found, blocks or _nearest_blocks(reading, table), mentions=mentions))
+        blocks = [block for block in blocks if key in introduces.get(block, (key,))] or blocks[:1]
+        experiments.append(Experiment(table.label, found, blocks or _titled_blocks(reading, table), mentions=mentions))
     return experiments
 
 
-def _introduced(reading: Reading) -> dict[int, str]:
-    """Block -> the one table that is mentioned there first: the block is that table's, whatever else it cites."""
+def _introduced(reading: Reading) -> dict[int, tuple[str, ...]]:
+    """Block -> the tables that are mentioned there first: the block is theirs, whatever else it cites."""
     first: dict[str, int] = {}
     for line in reading.lines:
         if reading.role(line) not in ("framing", "skip"):
@@ -152,14 +164,21 @@ def _introduced(reading: Reading) -> dict[int, str]:
     owners: dict[int, list[str]] = {}
     for key, block in first.items():
         owners.setdefault(block, []).append(key)
-    return {block: keys[0] for block, keys in owners.items() if len(keys) == 1}
+    return {block: tuple(keys) for block, keys in owners.items()}
 
 
-def _nearest_blocks(reading: Reading, table: Table) -> list[int]:
-    """For a table that no sentence refers to: the result blocks on its page."""
-    lines = [line for line in reading.lines if line.page == table.page]
-    blocks = [line.block for line in lines if reading.role(line) == "evaluation"]
-    return blocks or [line.block for line in lines if reading.role(line) not in ("skip", "framing")]
+def _titled_blocks(reading: Reading, table: Table) -> list[int]:
+    """For a table that no sentence refers to: the result blocks on its page whose title says what its caption says.
+
+    Without such a title none: what stands on the same page is as often about something else.
+    """
+    said = _long_words(table.caption)
+    lines = [line for line in reading.lines if line.page == table.page and reading.role(line) == "evaluation"]
+    return [line.block for line in lines if _long_words(reading.blocks[line.block].title) & said]
+
+
+def _long_words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]{6,}", text.lower())) - {"results", "performance", "comparison", "different"}
 
 
 def _table_numbers(experiment: Experiment) -> frozenset[str]:
@@ -186,7 +205,7 @@ def _attach_sentences(
     symbols: dict[int, dict[str, str]] = {}
     for line in reading.lines:
         role = reading.role(line)
-        if role in ("skip", "framing"):
+        if role in ("skip", "framing") or is_markup(line.text):
             continue
         if line.block not in symbols:
             symbols[line.block] = _metric_symbols(reading, line.block)
@@ -244,7 +263,7 @@ def _measures_alike(experiment: Experiment, words: set[str] | None) -> bool:
         return True
     table = experiment.table
     names = " ".join([*(metric.name for metric in table.metrics), table.table.caption]).lower()
-    return any(re.search(rf"\b{re.escape(word)}", names) for word in words)
+    return any(re.search(rf"\b{re.escape(re.sub('(?:ies|y|s)$', '', word))}", names) for word in words)
 
 
 def _metric_symbols(reading: Reading, block: int) -> dict[str, str]:
@@ -315,6 +334,10 @@ def _sentence_claims(group: list[tuple[Line, list[TextClaim]]], problems: list[P
                     problems, f"page {line.page}", f"{claim.number.text} ({claim.metric}) is {reason}: kept in words"
                 )
                 continue
+            before = line.text[: claim.number.start]
+            if _RELATIVE.search(claim.metric) or (_BY.search(before) and WINNER.search(line.text)):
+                _refuse(problems, f"page {line.page}", f"{claim.number.text} ({claim.metric}) compares two results")
+                continue
             conditions = list(claim.conditions)
             subject = _subject_of(line.text, claim.number.start)
             if subject:
@@ -351,7 +374,7 @@ def _subject_of(sentence: str, before: int) -> str | None:
 def _data_of(sentence: str) -> str | None:
     for match in _ON.finditer(sentence):
         data = match["data"].strip()
-        if not _NOT_DATA.search(data) and re.search(r"[A-Za-z]{3}", data):
+        if not _NOT_DATA.search(data) and re.search(r"[A-Za-z]{3}", data) and not _CUT.search(data):
             return data
     return None
 

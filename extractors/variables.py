@@ -76,10 +76,24 @@ def plan_experiment(reading: Reading, experiment: Experiment, problems: list[Pro
         metrics = tuple(dict.fromkeys(Metric(c.metric, c.unit, direction_of(c.metric)) for c in claims))
     kept = tuple(claim for claim in claims if _verified(reading, claim, problems))
     roles = roles_of(kept)
-    plan = Plan(experiment, kept, metrics, roles.axes, roles.attributes, roles.fixed)
+    attributes = {name: of for name, of in roles.attributes.items() if not _counts_the_result(kept, name)}
+    plan = Plan(experiment, kept, metrics, roles.axes, attributes, roles.fixed)
     if experiment.table is None:
         plan.sweeps = _sweeps(reading, experiment, plan)
     return plan
+
+
+def _counts_the_result(claims: Sequence[NumericClaim], name: str) -> bool:
+    """Is a condition the result in other words: `46 flips` of 270 beside a flip rate of 17.0 %?
+
+    Then its numbers stand to those of one metric in one ratio, as far as they are printed (rounding: 3 %).
+    """
+    ratios: dict[str, dict[str, float]] = {}
+    for claim in claims:
+        value = next((c.value for c in claim.conditions if c.name == name), "")
+        if re.fullmatch(r"\d[\d,]*(?:\.\d+)?", value) and claim.value:
+            ratios.setdefault(claim.metric, {})[value] = float(value.replace(",", "")) / abs(claim.value)
+    return any(len(of) > 2 and min(of.values()) > 0.97 * max(of.values()) > 0 for of in ratios.values())
 
 
 def _cell_claim(experiment: Experiment, cell: ResultCell, name: str) -> NumericClaim:
@@ -138,7 +152,11 @@ def _preferred(experiment: Experiment, problems: list[Problem]) -> tuple[ResultC
     said = " ".join(line.text for line in [*experiment.statements, *experiment.mentions, *experiment.headlines]).lower()
     scores = [_mentioned(cell, said) for cell in cells]
     by_column = Counter(cell.column for cell in cells)
-    if max(by_column.values()) * 2 <= MAX_CLAIMS:
+    by_metric = Counter(cell.metric.name for cell in cells)
+    if len(by_metric) > 1 and min(by_metric.values()) <= MAX_CLAIMS:
+        order = list(by_metric)  # whole metrics: so no compared method or data set is lost
+        chosen = _whole_lines([order.index(cell.metric.name) for cell in cells], scores)
+    elif max(by_column.values()) * 2 <= MAX_CLAIMS:
         chosen = _whole_lines([cell.column for cell in cells], scores)
     else:
         metrics = [cell.metric.name for cell in cells]
@@ -217,7 +235,8 @@ def design_variables(
             names.add(name.lower())
             constant.append(DesignVariable(name=name, values=(value,)))
     independent = [DesignVariable(name=axis.name, values=axis.values) for axis in (*plan.axes, *plan.sweeps)]
-    dependent = [
-        DesignVariable(name=metric.name, values=(metric.unit,) if metric.unit else ()) for metric in plan.metrics
-    ]  # fmt: skip
+    units: dict[str, str | None] = {}
+    for metric in plan.metrics:  # `980` and `1.7K` are of one metric
+        units[metric.name] = units.get(metric.name) or metric.unit
+    dependent = [DesignVariable(name=name, values=(unit,) if unit else ()) for name, unit in units.items()]
     return {"constant": tuple(constant), "independent": tuple(independent), "dependent": tuple(dependent)}

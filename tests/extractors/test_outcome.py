@@ -157,3 +157,10 @@ def test_no_dropped_number_is_ever_stated(indices: set[int], claims: list[Numeri
     held = {c.text for c in kept}
     assert {n.text.rstrip("%") for n in find_numbers(text) if n.decimals} <= held
     assert re.search(r"\d", text)
+
+
+def test_what_stands_in_several_groups_is_compared_within_each() -> None:
+    """`SFT` in a 7B and in a 32B group was ranked as one: its higher value hid that it lost in the other group."""
+    rows = [("7B", "SFT", "80.1"), ("7B", "QF", "81.2"), ("32B", "SFT", "90.4"), ("32B", "QF", "89.3")]
+    claims = [claim(i, value, method=method, group=group) for i, (group, method, value) in enumerate(rows, 1)]
+    assert "for QF and SFT for 1 of 2 groups each" in compose_expected(claims, []).text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extractors.keyless import draft_tasks
-from extractors.prose import adapt_sentence, does_step, plain_number, plural
+from extractors.prose import adapt_sentence, plain_number, plural, takes_step
 from pipeline.task import Draft
 from tests.extractors.drafting_documents import document, table
 
@@ -116,8 +116,8 @@ def test_more_sentences_become_instructions(text: str, adapted: str | None) -> N
 
 
 def test_steps_and_numbers() -> None:
-    assert does_step("We tilt the inputs.")
-    assert not does_step("We observe a drop.")
+    assert takes_step("We tilt the inputs.")
+    assert not takes_step("We observe a drop.")
     assert plain_number("104, 664") == "104,664"
     assert plain_number("3, 4") == "3, 4"
     assert [plural(name) for name in ("dataset", "study", "order m")] == ["datasets", "studies", "values of order m"]

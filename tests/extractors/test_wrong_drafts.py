@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from extractors._roles import roles_of
+from extractors._steps import _ROW, is_formula
 from extractors._vocabulary import WINNER
 from extractors.keyless import draft_tasks
-from extractors.method_text import _ROW, _is_formula
 from extractors.refining import _settings_in
 from extractors.takeaways import about_others
 from pipeline.task import Band, Condition, NumericClaim
@@ -43,7 +43,7 @@ def test_what_others_measured_is_not_ours(sentence: str) -> None:
     ],
 )
 def test_flattened_formulas_are_no_instructions(text: str, formula: bool) -> None:
-    assert _is_formula(text) is formula
+    assert is_formula(text) is formula
 
 
 def test_a_property_of_the_compared_thing_is_no_variable_of_its_own() -> None:
