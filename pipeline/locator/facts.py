@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.locator.inventory import ListedFile, is_generated
+from pipeline.locator.references import read_references
 from pipeline.locator.shell import Invocation, parse_shell
 from pipeline.locator.text import labels, tokens
 from pipeline.tracing.source import CodeUnit, read_unit
@@ -33,8 +34,6 @@ _CLI = (
     "docopt",
 )
 _CLI_WORDS = re.compile(r"\bclick\.|absl import (?:app|flags)")
-_ENDING = re.compile(r"\.(?:py|sh|ipynb|ya?ml|json|toml|gin|cfg|ini)\b")
-_NOT_OF_PATH = re.compile(r"[^\w./\-]")
 _HYDRA = re.compile(r"config_name\s*=\s*['\"]([\w/.\-]+)['\"]")
 _HYDRA_PATH = re.compile(r"config_path\s*=\s*['\"]([\w/.\-]*)['\"]")
 _DEFAULTS = re.compile(r"^defaults:[ \t]*\n((?:[ \t]*(?:-.*|#.*)?\n)+)", re.M)
@@ -47,7 +46,6 @@ _EVALUATES = ("accuracy", ".eval(", "evaluate", "metric", "roc_auc", "perplexity
 _EVALUATES_WORDS = re.compile(r"\b(?:no_grad|auroc\b|ppl\b|mse\b)")
 _COMMAND = re.compile(r"\s*(?:\$\s*)?(?:\w+=\S+\s+)*(?:python|bash|torchrun)\d?\s|\s*--")
 _CHUNK_LINES = 60
-_LONGEST_PATH = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +73,8 @@ class FileFacts:
     imports: tuple[Import, ...] = ()
     references: tuple[str, ...] = ()
     """File-like words in code, shell or configuration, as written."""
+    patterns: tuple[str, ...] = ()
+    """The same where a part is filled in when it runs (`config/{name}.yaml`), `*` in place of that part."""
     hydra: tuple[str, ...] = ()
     """Configurations that a `hydra.main` decorator names."""
     groups: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ def analyse(file: ListedFile, raw: str) -> FileFacts:
     text = raw if len(raw) < 200_000 else raw[:200_000]
     chunks = _line_chunks(text)
     facts = FileFacts(file, raw.count("\n") + 1, _together(chunks), chunks)
-    facts.references = _references(text)
+    facts.references, facts.patterns = read_references(text)
     facts.labels = labels(f"{file.path}\n{text}") if file.kind != "config" else labels(file.path)
     comments = [line.strip() for line in _comments(text) if line.strip() and not line.startswith("!")]
     facts.summary = comments[0] if comments else ""
@@ -151,9 +151,9 @@ def _code(file: ListedFile, raw: str) -> FileFacts:
         summary=_summary(unit),
         definitions=tuple(definitions),
         imports=tuple(_imports(code)),
-        references=_references(code),
         error=unit.error,
     )
+    facts.references, facts.patterns = read_references(code)
     facts.hydra = _hydra(code)
     facts.groups = tuple(sorted({base for base in _HYDRA_PATH.findall(code) if base})) if facts.hydra else ()
     if unit.tree is not None:
@@ -177,20 +177,6 @@ def _judge(facts: FileFacts, code: str) -> None:
     facts.reads_results = speaks(_READS, _READS_OPEN) and speaks(_REPORTS)
     facts.trains = speaks(_TRAINS, _TRAINS_WORDS)
     facts.evaluates = speaks(_EVALUATES, _EVALUATES_WORDS)
-
-
-def _references(text: str) -> tuple[str, ...]:
-    """File-like words, read from their ending leftwards: endings are rare, words are not."""
-    found: set[str] = set()
-    for match in _ENDING.finditer(text):
-        dot = match.start()
-        if not dot or not (text[dot - 1].isalnum() or text[dot - 1] in "_]})"):
-            continue
-        backwards = text[max(0, dot - 1 - _LONGEST_PATH) : dot - 1][::-1]
-        stop = _NOT_OF_PATH.search(backwards)
-        start = dot - 1 - (stop.start() if stop else len(backwards))
-        found.add(text[start : match.end()])
-    return tuple(sorted(found))
 
 
 def _comments(text: str) -> list[str]:
@@ -249,7 +235,9 @@ def _only_assigns(tree: ast.Module) -> bool:
     body = [node for node in tree.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
     plain = [node for node in body if not isinstance(node, (ast.Import, ast.ImportFrom))]
     return (
-        bool(plain) and len(body) - len(plain) <= 3 and all(isinstance(n, (ast.Assign, ast.AnnAssign)) for n in plain)
+        bool(plain)
+        and len(body) - len(plain) <= 3
+        and all(isinstance(n, (ast.Assign, ast.AnnAssign, ast.AugAssign)) for n in plain)
     )
 
 

@@ -22,6 +22,10 @@ _NAMED_FILE = re.compile(r"[\w./\-\[\]{},|]*\w[\]}]?\.(?:py|sh|ipynb|ya?ml|json|
 _CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".toml", ".gin", ".cfg", ".ini")
 _WRAPPED = 6
 """Documenting a wrapper documents what it runs, unless it runs half of the repository."""
+_FITTING = 30
+"""Files that a path with a hole may fit: as many as there are data sets or models to choose from."""
+_SPELLED_OUT = 4
+"""Letters that a path with a hole must spell out: `{name}.py` fits everything."""
 _ALTERNATIVES = re.compile(r"[\[{]([^\[\]{}]*[,|][^\[\]{}]*)[\]}]")
 
 
@@ -60,6 +64,8 @@ class Links:
     """Script -> configurations that a stated command of it names."""
     options: dict[str, set[str]] = field(default_factory=dict)
     """Script -> configurations that can be chosen on its command line (the directory that Hydra is given)."""
+    fitting: dict[str, set[str]] = field(default_factory=dict)
+    """File -> configurations whose path fits one that it fills in when it runs (`config/{name}.yaml`)."""
     mentions: list[tuple[str, frozenset[str]]] = field(default_factory=list)
     """(table row, list item, paragraph or commented command of a document, files that it names or that these run)."""
 
@@ -69,8 +75,9 @@ class PathResolver:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = set(paths)
+        self._ordered = sorted(self._paths)
         self._by_name: dict[str, list[str]] = defaultdict(list)
-        for path in sorted(self._paths):
+        for path in self._ordered:
             self._by_name[posixpath.basename(path)].append(path)
 
     def __contains__(self, path: str) -> bool:
@@ -99,6 +106,25 @@ class PathResolver:
         here = [path for path in named if posixpath.dirname(path) == directory]
         return here or (named if len(named) <= 3 else [])
 
+    def fitting(self, pattern: str, directory: str = "") -> list[str]:
+        """Paths that a reference with holes (`*`) may mean: below `directory`, below the root, else as suffixes.
+
+        A hole is part of one name. More than `_FITTING` paths are none: such a pattern tells nothing.
+        """
+        clean = re.sub(r"^(?:\.\./|\*/)+", "", posixpath.normpath(pattern))
+        parts = clean.split("*")
+        if len(re.sub(r"[^A-Za-z]", "", posixpath.splitext(clean)[0])) < _SPELLED_OUT:
+            return []
+        longest = max(parts, key=len)
+        likely = [path for path in self._ordered if path.endswith(parts[-1]) and longest in path]
+        ending = "[^/]*".join(map(re.escape, parts))
+        for start in (f"{directory}/" if directory else "", "", None):
+            shape = re.compile(f"(?:.*/)?{ending}" if start is None else re.escape(start) + ending)
+            fits = [path for path in likely if shape.fullmatch(path)]
+            if fits:
+                return fits if len(fits) <= _FITTING else []
+        return []
+
 
 def _alternatives(reference: str) -> list[str]:
     """`[a,b].sh` and `{a,b}.sh` name two files."""
@@ -116,16 +142,14 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
     links = Links({}, {}, {}, [], [])
     settings = frozenset(item.path for item in facts if item.settings)
     configurations = sorted(item.path for item in facts if item.file.kind == "config")
+    # not JSON: what it fills in by name is mostly data and results
+    choices = PathResolver(settings | {path for path in configurations if not path.endswith(".json")})
     recipes = {item.path: item.targets for item in facts if item.targets}
     for item in facts:
         here = posixpath.dirname(item.path)
         links.imports[item.path] = _imports(item, modules)
         links.configs[item.path] = _configs(item, resolver, here, settings)
-        for group in item.groups:
-            base = posixpath.normpath(posixpath.join(here, group))
-            below = {path for path in configurations if path.startswith(f"{base}/")}
-            if below:
-                links.options.setdefault(item.path, set()).update(below)
+        _add_choices(links, item, configurations, choices)
         origin: Origin = {"shell": "shell", "make": "make", "notebook": "notebook"}.get(item.file.kind, "docstring")  # type: ignore[assignment]
         known = [
             _known(step, item.path, origin, _shell_context(item, step), resolver, modules) for step in item.commands
@@ -137,6 +161,7 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
             runs.update(
                 path for ref in item.references if ref.endswith((".py", ".sh")) for path in resolver.find(ref, here)
             )
+            runs -= settings
         links.runs[item.path] = (runs if item.file.kind != "python" else set()) - {item.path}
     for section in sections:
         links.sections.append(_section(section, resolver, modules, links.commands, recipes))
@@ -153,10 +178,25 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
     for command in links.commands:
         for word in command.launch.arguments:
             value = word.split("=")[-1]
-            if value.endswith(_CONFIG_ENDINGS):
+            if value.endswith((*_CONFIG_ENDINGS, ".py")):
                 paths = resolver.find(posixpath.join(command.directory, value), posixpath.dirname(command.path))
-                links.commanded.setdefault(command.target, set()).update(paths)
+                loaded = {path for path in paths if path in settings or not path.endswith(".py")}
+                if loaded:
+                    links.commanded.setdefault(command.target, set()).update(loaded)
     return links
+
+
+def _add_choices(links: Links, item: FileFacts, configurations: Sequence[str], choices: PathResolver) -> None:
+    """Configurations that a command line or a value at run time chooses among."""
+    here = posixpath.dirname(item.path)
+    fits = {path for pattern in item.patterns for path in choices.fitting(pattern, here)} - {item.path}
+    if fits:
+        links.fitting[item.path] = fits
+    for group in item.groups:
+        base = posixpath.normpath(posixpath.join(here, group))
+        below = {path for path in configurations if path.startswith(f"{base}/")}
+        if below:
+            links.options.setdefault(item.path, set()).update(below)
 
 
 def _imports(item: FileFacts, modules: ModuleMap) -> set[str]:

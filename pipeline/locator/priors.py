@@ -32,9 +32,9 @@ _VERBS = frozenset(
         "tutorial",
     }
 )  # fmt: skip
-_TESTS = re.compile(
-    r"(?:^|/)(?:tests?|testing|unit_tests|functional_tests)/|(?:^|/)test_[^/]*\.py$|_test\.py$|(?:^|/)conftest\.py$"
-)
+_TESTS = re.compile(r"(?:^|/)(?:tests?|testing|unit_tests|functional_tests)/|(?:^|/)conftest\.py$")
+_TEST_NAME = re.compile(r"(?:^|/)test_[^/]*\.py$|_test\.py$")
+_TEST_TOOLS = frozenset({"pytest", "unittest", "absltest", "testing", "nose"})
 _SETUP = re.compile(
     r"(?:^|/)(?:setup|conf|versioneer|_?version|noxfile|fabfile|manage|hubconf)\.py$|(?:^|/)docs?/(?:source|build)/|"
     r"(?:^|/)(?:install|build|setup)[\w-]*\.sh$|(?:^|/)(?:download|fetch|get_data|wget)[\w-]*\.(?:py|sh)$",
@@ -99,7 +99,7 @@ def static_signals(facts: Sequence[FileFacts], links: Links) -> dict[str, Vector
         "depth": np.minimum(vector([float(len(part)) for part in parts]), 6.0) / 6.0,
         "verb": vector([bool(stem & _VERBS) for stem in stems]),
         "imported": np.log1p(imported) / 3.0,
-        "tests": vector([bool(_TESTS.search(item.path)) for item in facts]),
+        "tests": vector([_is_test(item) for item in facts]),
         "package_file": vector([item.path.endswith("__init__.py") for item in facts]),
         "setup": vector([bool(_SETUP.search(item.path)) or item.file.tooling for item in facts]),
         "vendored": vector([item.file.vendored or item.generated for item in facts]),
@@ -109,6 +109,17 @@ def static_signals(facts: Sequence[FileFacts], links: Links) -> dict[str, Vector
         "reads_results": vector([item.reads_results for item in facts]),
         "computes": vector([item.trains or item.evaluates for item in facts]),
     }
+
+
+def _is_test(item: FileFacts) -> bool:
+    """Does it test code? A name alone does not say so: `add_test.py` may evaluate a model on the adding problem."""
+    if _TESTS.search(item.path):
+        return True
+    if not _TEST_NAME.search(item.path):
+        return False
+    if any(_TEST_TOOLS & {*statement.module.split("."), *statement.names} for statement in item.imports):
+        return True
+    return not item.cli and any(name.startswith(("test", "Test")) for name in item.definitions)
 
 
 def _wrappers(facts: Sequence[FileFacts], links: Links) -> Counter[str]:

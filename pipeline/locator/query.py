@@ -17,7 +17,9 @@ __all__ = ["QueryWords", "TaskQuery"]
 _CAPITALISED = re.compile(r"\b[A-Z][a-z]+(?:[\s\-]+[A-Z][a-z]+){2,}\b")
 _ACRONYM = re.compile(r"\(([A-Z][A-Za-z0-9+\-]{1,11})\)")
 _HOW_TO = re.compile(
-    r"^\W*(?:how (?:(?:can|could|do|would|should) (?:you|we|i|one|users?|someone)\b|to\b)|(?:show|demonstrate) how\b)",
+    r"^\W*(?:how (?:(?:can|could|do|would|should) (?:you|we|i|one|users?|someone)\b|to\b|"
+    r"do(?:es)?\b[^?]*(?<!prior )(?<!earlier )(?<!previous )(?<!related )(?<!existing )(?<!recent )\bwork\b)|"
+    r"(?:show|demonstrate) how\b)",
     re.I,
 )
 

@@ -78,6 +78,8 @@ class Edges:
 
     runs: _Pairs
     imports: _Pairs
+    uses: _Pairs
+    """Runnable code that is no test -> what it imports."""
     configs: _Pairs
     """Named or loaded by default, or named by a stated command."""
     composed: _Pairs
@@ -123,6 +125,11 @@ def lay_edges(facts: Sequence[FileFacts], links: Links, static: Mapping[str, Vec
             directories[folder].append(number)
             if not static["tests"][number]:
                 stages[folder, stage_of(item.path)].append(number)
+    users = {
+        item.path
+        for number, item in enumerate(facts)
+        if item.file.kind == "python" and static["runnable"][number] and not static["tests"][number]
+    }
     sections = [[position[path] for path in sorted(named) if path in position] for _, named, _ in links.sections]
     keys = sorted(stages)
     by_folder: dict[str, list[int]] = defaultdict(list)
@@ -131,9 +138,10 @@ def lay_edges(facts: Sequence[FileFacts], links: Links, static: Mapping[str, Vec
     return Edges(
         runs=pairs(links.runs),
         imports=pairs(links.imports),
+        uses=pairs({item.path: links.imports.get(item.path, set()) for item in facts if item.path in users}),
         configs=pairs(links.configs, links.commanded),
         composed=pairs(_composed(links.configs)),
-        options=pairs(links.options),
+        options=pairs(links.options, links.fitting),
         siblings=_groups(directories.values()),
         sections=_groups(sections),
         names=_groups(
@@ -185,6 +193,7 @@ def link_signals(edges: Edges, first: Vector, *, documents: bool = True) -> dict
         "sibling": edges.siblings.others(strength, size),
         "same_section": edges.sections.others(strength, size) if documents else np.zeros(size),
         "with_best": np.max(together, axis=0),
+        "uses_best": edges.uses.backward(chance),
         "config_of_best": edges.configs.forward(chance),
         "named_like_best": edges.names.others(chance, size),
         "step_of_best": _steps(edges, chance),

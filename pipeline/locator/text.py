@@ -61,6 +61,8 @@ def stem(word: str) -> str:
         return _ALIASES[word]
     if len(word) < 5 or word.isdigit():
         return word
+    if word.endswith(("bility", "bilities")):
+        word = word[: word.rindex("bilit")] + "ble"  # reliability, reliable
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= 4:
             base = word[: -len(suffix)]

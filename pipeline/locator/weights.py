@@ -39,7 +39,7 @@ SIGNALS: Final[dict[str, Signal]] = {
     "question": Signal(
         1,
         0.97,
-        0.92,
+        0.93,
         1,
         "its text matches the question",
         "An experiment's code speaks of what the experiment is about.",
@@ -54,8 +54,8 @@ SIGNALS: Final[dict[str, Signal]] = {
     ),
     "path": Signal(
         2,
-        1.78,
-        1.82,
+        1.77,
+        1.8,
         1,
         "its path matches the task",
         "People name files and folders after experiment, method or data set.",
@@ -63,61 +63,61 @@ SIGNALS: Final[dict[str, Signal]] = {
     "path_question": Signal(
         1,
         0.95,
-        0.98,
+        0.97,
         1,
         "its path matches the question",
         "The question has the words that tell this experiment from its siblings.",
     ),
     "route": Signal(
-        0.5, 0.39, 0.38, 1, "the task says its path", "Directories above a script name data set, method and setting."
+        0.5, 0.44, 0.43, 1, "the task says its path", "Directories above a script name data set, method and setting."
     ),
     "chunk": Signal(
-        1, 0.59, 0.61, 1, "one of its functions matches the task", "In a long file one function may be the experiment."
+        1, 0.6, 0.63, 1, "one of its functions matches the task", "In a long file one function may be the experiment."
     ),
     "section": Signal(
         1,
-        1.09,
         1.1,
+        1.12,
         1,
         "a documentation section that matches the task names it",
         "Documentation groups commands by experiment.",
     ),
     "stem": Signal(
-        1, 0.62, 0.65, 1, "the task says its name", "A file named after a method or data set implements it."
+        1, 0.62, 0.64, 1, "the task says its name", "A file named after a method or data set implements it."
     ),
     "unsaid": Signal(
         -1,
-        -1.25,
-        -1.32,
+        -1.23,
+        -1.28,
         -1,
         "its name says something that the task does not",
         "Variants are named by what tells them from each other.",
     ),
     "directory": Signal(
         1,
-        1.04,
-        1.02,
+        1.03,
+        1.0,
         1,
         "the task names its directory",
         "Repositories with several projects keep each in a directory of its name.",
     ),
     "explains": Signal(
         0.5,
-        0.73,
-        0.73,
+        0.81,
+        0.8,
         1,
         "it is a part that is called, and the task asks how something is done",
         "Who asks how something is done is answered by the part that does it as well as by a script.",
     ),
     # --- place and shape of the file ---
-    "main": Signal(0.5, 0.43, 0.48, 1, "it has a main guard", "Files that are meant to be run say so."),
-    "runnable": Signal(1, 0.89, 0.85, 1, "it can be run", "An answer comes from running something."),
-    "documented": Signal(1, 0.85, 0.81, 1, "the documentation runs it", "Authors document how their results are made."),
-    "mentioned": Signal(0.5, 0.47, 0.32, 1, "the documentation names it", "Files that matter to readers are named."),
-    "called": Signal(0.5, 0.35, 0.3, 0, "a script of the repository runs it", "As for wrappers."),
+    "main": Signal(0.5, 0.42, 0.46, 1, "it has a main guard", "Files that are meant to be run say so."),
+    "runnable": Signal(1, 0.89, 0.86, 1, "it can be run", "An answer comes from running something."),
+    "documented": Signal(1, 0.86, 0.82, 1, "the documentation runs it", "Authors document how their results are made."),
+    "mentioned": Signal(0.5, 0.5, 0.37, 1, "the documentation names it", "Files that matter to readers are named."),
+    "called": Signal(0.5, 0.36, 0.31, 0, "a script of the repository runs it", "As for wrappers."),
     "general": Signal(
         -1,
-        -0.88,
+        -0.87,
         -0.93,
         -1,
         "many scripts of the repository run it",
@@ -125,16 +125,16 @@ SIGNALS: Final[dict[str, Signal]] = {
     ),
     "teaching": Signal(
         -0.5,
-        -0.54,
-        -0.56,
+        -0.55,
+        -0.57,
         -1,
         "it is a demo or tutorial",
         "A demo or tutorial shows the use on a small case; a paper's results are made elsewhere.",
     ),
     "verb": Signal(
         0.5,
-        0.64,
-        0.65,
+        0.62,
+        0.61,
         1,
         "its name says that it does something (train, evaluate, run)",
         "Entry points are named by verbs, libraries by nouns.",
@@ -148,12 +148,12 @@ SIGNALS: Final[dict[str, Signal]] = {
         "scripts/, experiments/ and examples/ hold entry points.",
     ),
     "top_level": Signal(
-        0.5, 0.54, 0.5, 1, "it lies at the top of the repository", "Small repositories keep entry points at the top."
+        0.5, 0.54, 0.49, 1, "it lies at the top of the repository", "Small repositories keep entry points at the top."
     ),
-    "depth": Signal(-2, -2.13, -2.09, -1, "it lies deep in the tree", "Deep files are parts, not wholes."),
-    "imported": Signal(-1, -1.14, -1.14, -1, "other files import it", "What is imported is a library."),
+    "depth": Signal(-2, -2.14, -2.09, -1, "it lies deep in the tree", "Deep files are parts, not wholes."),
+    "imported": Signal(-1, -1.15, -1.14, -1, "other files import it", "What is imported is a library."),
     "shell": Signal(
-        -0.5, -0.53, -0.56, 0, "it is a shell script", "A script that only calls others holds few of the words."
+        -0.5, -0.53, -0.55, 0, "it is a shell script", "A script that only calls others holds few of the words."
     ),
     "wrapper": Signal(
         0.5,
@@ -164,32 +164,32 @@ SIGNALS: Final[dict[str, Signal]] = {
         "Where a wrapper states the run, some authors name it and some what it runs.",
     ),
     "notebook": Signal(
-        0, -0.21, -0.2, 0, "it is a notebook", "Notebooks hold much prose and so match more words than they answer."
+        0, -0.19, -0.17, 0, "it is a notebook", "Notebooks hold much prose and so match more words than they answer."
     ),
     "config": Signal(
-        -1, -0.72, -0.76, 0, "it is a configuration", "Configurations are short, so that word counts misjudge them."
+        -1, -0.66, -0.73, 0, "it is a configuration", "Configurations are short, so that word counts misjudge them."
     ),
     "reads_results": Signal(
         0,
+        -0.21,
         -0.2,
-        -0.19,
         0,
         "it reads stored results and reports on them",
         "Some answers are read off the results of other runs.",
     ),
     "computes": Signal(
-        0, -0.41, -0.45, 0, "it trains or evaluates", "Libraries do, too: the entry point often only calls them."
+        0, -0.42, -0.47, 0, "it trains or evaluates", "Libraries do, too: the entry point often only calls them."
     ),
     "length": Signal(-1, -1.35, -1.33, 0, "it is long", "Long files match more words by chance."),
     "tiny": Signal(-1, -1.0, -1.0, -1, "it has fewer than eight lines", "There is nothing in it."),
-    "tests": Signal(-2, -2.0, -1.99, -1, "it is a test", "Tests check code; they do not make results."),
+    "tests": Signal(-2, -2.04, -2.03, -1, "it is a test", "Tests check code; they do not make results."),
     "setup": Signal(-2, -2.03, -2.02, -1, "it is for set-up or documentation", "Installing is not experimenting."),
     "package_file": Signal(-1.5, -1.51, -1.51, -1, "it is a package's __init__", "It only gathers names."),
     # --- among the files with the best first scores ---
     "telling": Signal(
         0.5,
         0.0,
-        0.36,
+        0.37,
         1,
         "it has words of the question that other good files lack",
         "Words that all candidates share cannot decide between them.",
@@ -198,7 +198,7 @@ SIGNALS: Final[dict[str, Signal]] = {
     "run_by": Signal(
         0.5,
         0.0,
-        0.42,
+        0.43,
         1,
         "a wrapper that matches the task runs it",
         "A wrapper for this experiment points to its entry point.",
@@ -206,32 +206,40 @@ SIGNALS: Final[dict[str, Signal]] = {
     "config_of": Signal(
         0.5,
         0.0,
-        0.77,
+        0.8,
         1,
         "a script that matches the task loads it",
         "An entry point's configuration is part of the experiment.",
     ),
     "sibling": Signal(
-        0.5, 0.0, 0.43, 1, "a runnable file beside it matches the task", "The steps of an experiment lie side by side."
+        0.5, 0.0, 0.44, 1, "a runnable file beside it matches the task", "The steps of an experiment lie side by side."
     ),
     "same_section": Signal(
-        0.5, 0.0, 0.57, 1, "documented together with a file that matches the task", "Steps are documented together."
+        0.5, 0.0, 0.54, 1, "documented together with a file that matches the task", "Steps are documented together."
     ),
     "option_of": Signal(
         0.5,
         0.0,
-        0.54,
+        0.62,
         1,
         "a script that matches the task can be given it",
         "Hydra chooses among the configurations of one directory.",
     ),
     "with_best": Signal(
-        0.5, 0.0, 0.89, 1, "one run with a file that matches the task best", "What runs together answers together."
+        0.5, 0.0, 0.93, 1, "one run with a file that matches the task best", "What runs together answers together."
+    ),
+    "uses_best": Signal(
+        0.5,
+        0.0,
+        0.51,
+        1,
+        "it is run and imports a file that matches the task best",
+        "What a part does is seen when a script that uses it is run.",
     ),
     "config_of_best": Signal(
         0.5,
         0.0,
-        0.75,
+        0.78,
         1,
         "a script that matches the task best loads it",
         "Beside the entry point, its configuration says what this experiment is.",
@@ -247,7 +255,7 @@ SIGNALS: Final[dict[str, Signal]] = {
     "step_of_best": Signal(
         0.5,
         0.0,
-        0.67,
+        0.66,
         1,
         "beside a file that matches the task best, for another stage",
         "What trains, evaluates and plots one experiment lies in one directory.",
@@ -263,6 +271,7 @@ LATER_SIGNALS: Final = (
     "same_section",
     "option_of",
     "with_best",
+    "uses_best",
     "config_of_best",
     "named_like_best",
     "step_of_best",

@@ -1,6 +1,7 @@
 from pipeline.locator import TaskQuery, build_index, locate
 from pipeline.locator.query import QueryWords
 from pipeline.locator.ranking import rank
+from pipeline.locator.text import stem
 from pipeline.locator.weights import LATER_SIGNALS, SIGNALS
 from tests.pipeline.locator.repositories import make
 
@@ -160,3 +161,92 @@ def test_a_word_that_the_task_repeats_counts_more(tmp_path):
     method = "Solar is measured, as solar was before. Autoformer used traffic."
     index, ranking = signals(make(tmp_path, files), "Is it better?", method=method)
     assert value(index, ranking, "content", "solar.py") > value(index, ranking, "content", "traffic.py") > 0
+
+
+TEST_BY_NAME = (
+    'import torch\n\n\ndef evaluate(model):\n    return model\n\n\nif __name__ == "__main__":\n    evaluate(torch)\n'
+)
+
+
+def test_a_script_named_test_that_tests_nothing_is_no_test(tmp_path):
+    snapshot = make(
+        tmp_path,
+        {
+            "adding_problem/add_test.py": TEST_BY_NAME,  # evaluates a model on the adding problem
+            "test_pairs.py": "import argparse\n\nargparse.ArgumentParser()\n\n\ndef test_can_reverse(pair):\n    return pair\n",
+            "adding_problem/model_test.py": "from absl.testing import absltest\n\n\nclass Model(absltest.TestCase):\n    x = 1\n",
+            "pkg/test_sums.py": "def test_sum():\n    assert 1 + 1 == 2\n",
+            "tests/helpers.py": "SIZE = 3\n",
+        },
+    )
+    index, ranking = signals(snapshot, "Does the model solve the adding problem?")
+    tests = {facts.path: value(index, ranking, "tests", facts.path) for facts in index.facts}
+    assert tests == {
+        "adding_problem/add_test.py": 0.0,
+        "test_pairs.py": 0.0,
+        "adding_problem/model_test.py": 1.0,
+        "pkg/test_sums.py": 1.0,
+        "tests/helpers.py": 1.0,
+    }
+
+
+def test_a_path_that_is_filled_in_when_it_runs_leads_to_the_configurations_that_fit(tmp_path):
+    chooses = "import sys\n\nfrom lib import load\n\ncfg = load(f'./config/rare_{sys.argv[1]}.py')\nprint(cfg)\n"
+    snapshot = make(
+        tmp_path,
+        {
+            "tools/rare.py": chooses,
+            "lib.py": "def load(path):\n    return path\n",
+            "config/rare_iris.py": "name = 'iris'\nname += '_rare'\n",  # built up, and still a configuration
+            "config/rare_cars.py": "name = 'cars'\n",
+            "config/label_iris.py": "name = 'label'\n",
+            "train.sh": "for m in $MODELS; do python tools/rare.py --config configs/${m}_big.yaml; done\n",
+            "configs/vit_big.yaml": "depth: 12\n",
+            "configs/vit_small.yaml": "depth: 6\n",
+        },
+    )
+    index, ranking = signals(snapshot, "Which patterns of iris are rare?")
+    assert index.links.fitting["tools/rare.py"] == {"config/rare_iris.py", "config/rare_cars.py"}
+    assert index.links.fitting["train.sh"] == {"configs/vit_big.yaml"}
+    assert value(index, ranking, "config", "config/rare_iris.py") == 1.0
+    assert value(index, ranking, "option_of", "config/rare_iris.py") > 0.0
+    assert value(index, ranking, "option_of", "config/label_iris.py") == 0.0
+
+
+def test_a_configuration_in_python_that_a_shell_script_passes_on_is_not_run(tmp_path):
+    snapshot = make(
+        tmp_path,
+        {
+            "go.sh": "python main.py --config ./conf/small.py\n",
+            "main.py": SCRIPT,
+            "conf/small.py": "depth = 3\n",
+        },
+    )
+    index, _ = signals(snapshot, "Is a small model enough?")
+    assert index.links.runs["go.sh"] == {"main.py"}
+    assert index.links.configs["go.sh"] == {"conf/small.py"}
+    assert index.links.commanded["main.py"] == {"conf/small.py"}
+
+
+def test_a_name_shortened_to_its_beginnings_is_half_said(tmp_path):
+    files = dict.fromkeys(("diff-sorp.yaml", "diffusion-sorption.yaml", "burgers.yaml"), "depth: 1\n")
+    index, ranking = signals(make(tmp_path, files), "How accurate is the solution of the diffusion-sorption equation?")
+    unsaid = {name: value(index, ranking, "unsaid", name) for name in files}
+    assert unsaid["diffusion-sorption.yaml"] == 0.0
+    assert 0.0 < value(index, ranking, "stem", "diff-sorp.yaml") < 1.0
+    assert value(index, ranking, "stem", "burgers.yaml") == 0.0 < unsaid["burgers.yaml"]
+
+
+def test_how_something_works_is_answered_by_the_part_that_does_it():
+    def asks(question):
+        return QueryWords.of(TaskQuery(question=question)).how_to
+
+    assert asks("How does the memory-based attention mechanism work on long sequences?")
+    assert asks("How can you train an agent?")
+    assert not asks("How does the size of the clean set affect the AUROC?")
+    assert not asks("How does the network compare with earlier work?")
+
+
+def test_words_in_ability_meet_those_in_able():
+    assert stem("portability") == stem("portable") == stem("portabilities")
+    assert stem("ability") != stem("able_bodied")

@@ -83,6 +83,22 @@ def test_the_best_file_lifts_its_configuration_its_namesake_and_the_other_stage_
     assert lifted("step_of_best") == {"run/evaluate_vision.py"}
 
 
+def test_code_that_is_run_and_uses_the_best_part_is_lifted_but_neither_tests_nor_what_is_imported(tmp_path):
+    files = {
+        "lib/memory.py": "def attend():\n    return 1\n",
+        "lib/model.py": "from lib.memory import attend\n\n\ndef model():\n    return attend()\n",
+        "lib/__init__.py": "",
+        "chat.py": "from lib.memory import attend\n\nif __name__ == '__main__':\n    attend()\n",
+        "train.py": "from lib.model import model\n\nif __name__ == '__main__':\n    model()\n",
+        "tests/test_memory.py": "from lib.memory import attend\n\nif __name__ == '__main__':\n    attend()\n",
+    }
+    index = build_index(make(tmp_path / "repository", files))
+    first = np.zeros(index.size)
+    first[index.position["lib/memory.py"]] = 5.0
+    found = link_signals(index.edges, first)["uses_best"]
+    assert {facts.path for facts, value in zip(index.facts, found, strict=True) if value > 0.5} == {"chat.py"}
+
+
 def test_a_path_written_in_the_task_is_named(tmp_path):
     from pipeline.locator import TaskQuery
     from pipeline.locator.query import QueryWords
