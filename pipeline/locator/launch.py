@@ -116,7 +116,7 @@ def _python(rest: list[str]) -> Launch | None:
     index = 0
     while index < len(rest):
         word = rest[index]
-        if word == "-m":
+        if re.fullmatch(r"-[bBdEiIOqsSuvx]*m", word):  # `-um` is `-u -m`
             if index + 1 >= len(rest):
                 return None
             name = rest[index + 1]

@@ -7,6 +7,8 @@ over words (expanded), `if`/`else` (both branches), `&&`, `;`, pipes and redirec
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import posixpath
 import re
 import shlex
@@ -17,10 +19,24 @@ __all__ = ["Invocation", "parse_shell"]
 
 # A sweep over 8 data sets, 4 horizons and 5 seeds is 160 commands; beyond that only the first are told apart.
 _MAX_COMMANDS = 256
+# What loops within loops and values made of values may be spelt out to, in letters: a script of 1.2 MB stays below it.
+_MAX_LETTERS = 1_500_000
+# What following a statement costs beside its letters.
+_STEP = 10
+# A value that people write is a list of some hundred words; `a=$a$a` doubles with each line.
+_LONGEST_VALUE = 20_000
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?:\[[@*]\])?(?::?[-=]([^{}]*))?\}|(\w+))")
-_SEQ = re.compile(r"\$\(\s*seq\s+(-?\d+)(?:\s+(-?\d+))?(?:\s+(-?\d+))?\s*\)|\{(-?\d+)\.\.(-?\d+)\}")
+_SEQ = re.compile(
+    r"\$\(\s*seq\s+(-?\d{1,18})(?:\s+(-?\d{1,18}))?(?:\s+(-?\d{1,18}))?\s*\)|\{(-?\d{1,18})\.\.(-?\d{1,18})\}"
+)
 _ASSIGN = re.compile(r"^(?:export\s+|local\s+|declare\s+(?:-\w+\s+)?)?([A-Za-z_]\w*)=(.*)$", re.S)
+_HERE = re.compile(r"(?:\$\(pwd\)|`pwd`|\$\{?PWD\}?)/")
+"""Where the command is run from: a path that begins so is relative to it."""
+_ARRAY = re.compile(r"^\s*(?:(?:declare|local|export)\s+(?:-\w+\s+)?)?[A-Za-z_]\w*=\([^)]*$")
+"""The beginning of an array that is not closed on the line."""
 _KEYWORDS = {"then", "else", "fi", "do", "done", "{", "}", "esac"}
+_TO_FILL_IN = re.compile(r"<[\w\s./:\-]+>$")
+"""`<your_output_dir>`: what the reader puts in, not a redirection."""
 _REDIRECT = re.compile(r"^(?:\d?>>?|&>>?|\d?>&\d?|<|2>&1)")
 
 
@@ -58,11 +74,14 @@ class _Loop:
 
 
 def parse_shell(text: str) -> tuple[Invocation, ...]:
-    """The commands of `text` in order, loops expanded."""
+    """The commands of `text` in order, loops expanded.
+
+    Loops that no person would unroll (sweeps of sweeps, blocks nested a thousand deep) give the commands until there.
+    """
     statements = iter(_statements(text))
-    program = _blocks(statements)
     found: list[Invocation] = []
-    _run(program, {}, {}, ["."], found)
+    with contextlib.suppress(RecursionError):  # more nested blocks than Python's own stack holds
+        _run(_blocks(statements), {}, {}, ["."], found, [_MAX_LETTERS])
     return tuple(found)
 
 
@@ -84,10 +103,17 @@ def _statements(text: str) -> Iterator[_Statement]:
         if line.endswith("\\"):
             buffer += line[:-1] + " "
             continue
+        if _ARRAY.match(buffer + line):  # the words of an array, each on a line of its own
+            buffer += _uncommented(line) + " "
+            continue
         yield from (_Statement(first, part, comment) for part in _split(buffer + line))
         buffer, comment = "", ""
     if buffer:
         yield from (_Statement(first, part, comment) for part in _split(buffer))
+
+
+def _uncommented(line: str) -> str:
+    return re.sub(r"(?:^|\s)#.*$", "", line)
 
 
 def _split(line: str) -> list[str]:
@@ -149,14 +175,20 @@ def _run(
     exported: dict[str, str],
     directory: list[str],
     found: list[Invocation],
+    left: list[int],
 ) -> None:
+    """Follow `program`; `left` are the letters that may still be spelt out."""
     for part in program:
-        if len(found) >= _MAX_COMMANDS:
+        if len(found) >= _MAX_COMMANDS or left[0] <= 0:
             return
+        left[0] -= _STEP + len(part.items if isinstance(part, _Loop) else part.text)
         if isinstance(part, _Loop):
             for item in _words(_expand(_sequences(part.items), variables)):
+                if len(found) >= _MAX_COMMANDS or left[0] <= 0:
+                    return
                 variables[part.variable] = item
-                _run(part.body, variables, exported, directory, found)
+                left[0] -= _STEP
+                _run(part.body, variables, exported, directory, found, left)
             continue
         match = _ASSIGN.match(part.text)
         if match and _is_assignment_only(match.group(2)):
@@ -200,20 +232,25 @@ def _sequences(text: str) -> str:
             start, step, stop = int(one), int(two) or 1, int(three)
         else:
             start, step, stop = (int(one), 1, int(two)) if two is not None else (1, 1, int(one))
-        return " ".join(
-            str(value) for value in list(range(start, stop + (1 if step > 0 else -1), step))[:_MAX_COMMANDS]
-        )
+        values = range(start, stop + (1 if step > 0 else -1), step)
+        return " ".join(str(value) for value in itertools.islice(values, _MAX_COMMANDS))  # never listed: {1..10**9}
 
     return _SEQ.sub(spell, text)
 
 
 def _expand(text: str, variables: dict[str, str]) -> str:
+    text = _HERE.sub("", text)
+
     def fill(match: re.Match[str]) -> str:
         name, default = match.group(1) or match.group(3), match.group(2)
         if name in variables:
             return variables[name]
         return default if default is not None else match.group(0)
 
+    if sum(len(variables.get(match.group(1) or match.group(3), "")) for match in _VARIABLE.finditer(text)) > (
+        _LONGEST_VALUE + len(text)
+    ):
+        return text  # stays unknown
     return _VARIABLE.sub(fill, text)
 
 
@@ -239,7 +276,7 @@ def _command(
             skip = False
         elif word in {"$@", "$*", "${@}", "${@:1}", "${@:2}", "$args"}:  # what a caller may add: nothing
             continue
-        elif _REDIRECT.match(word):
+        elif _REDIRECT.match(word) and not _TO_FILL_IN.match(word):
             skip = word in {">", ">>", "<", "2>", "1>", "&>", "2>>"}
         else:
             kept.append(word)

@@ -14,14 +14,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pipeline.locator.families import nearest, speaks_of, spoken_of
+from pipeline.locator.filling import fill
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.launch import HARMLESS_VARIABLES, is_placeholder
 from pipeline.locator.links import KnownCommand
 from pipeline.locator.query import QueryWords
-from pipeline.locator.text import GENERIC, compact, tokens
+from pipeline.locator.text import tokens
+from pipeline.locator.variables import put_in, uses_variables
 from pipeline.schema import Problem, Severity
 from pipeline.task import Usage
-from pipeline.tracing.arguments import Option, effective, read_options
+from pipeline.tracing.arguments import Option, as_number, effective, read_options
 from pipeline.tracing.modules import ModuleMap
 from pipeline.tracing.source import read_unit
 
@@ -30,21 +33,9 @@ __all__ = ["EntryUsage", "usage_for"]
 _MAX_COMMANDS = 24
 """Commands for one entry point: a wrapper's sweep (3 data sets x 4 horizons x 2 seeds); more are named in a problem."""
 _ORIGIN = {"document": 1.0, "make": 0.8, "shell": 0.7, "docstring": 0.5, "notebook": 0.3}
-_LAUNCH_OPTIONS = {"mode", "phase", "stage", "split", "device", "action", "gpu", "gpus", "seed", "log_level", "backend"}
-_LAUNCH_VALUES = GENERIC | {
-    "true",
-    "false",
-    "none",
-    "all",
-    "cpu",
-    "cuda",
-    "mean",
-    "sum",
-    "default",
-    "auto",
-    "both",
-    "val",
-}
+_HELP = {"--help", "-h", "--helpfull", "--helpshort", "--version", "--dry-run", "--dry_run", "--dryrun"}
+"""With one of these a program tells about itself, or what it would do, and ends."""
+_USES = re.compile(r"^\$\{?[A-Za-z_]\w*\}?$")
 
 
 @dataclass(slots=True)
@@ -69,23 +60,30 @@ def usage_for(index: RepositoryIndex, entry: str, words: QueryWords, preferred: 
         preferred: wrappers of the chain; their commands go before others.
     """
     options = _options(index, entry)
-    stated = [command for command in index.links.commands if command.target == entry]
+    stated = [
+        command
+        for command in index.links.commands
+        if command.target == entry and not _HELP & set(command.launch.arguments)
+    ]
     if not stated:
         return _default(index, entry, options, words)
-    chosen = _choose(stated, options, words, set(preferred))
+    chosen = _choose(index, stated, options, words, set(preferred))
     result = EntryUsage([], [], [], 1.0)
     for command in chosen:
-        arguments, notes, certainty = _fill(entry, command.launch.arguments, options, words, index)
-        head = command.launch.argv[: len(command.launch.argv) - len(command.launch.arguments)]
-        for filled in arguments:
+        stated_words, where = _with_variables(index, command, words)
+        filled = fill(index, entry, stated_words, options, words)
+        head = _settled(command.launch.argv[: len(command.launch.argv) - len(command.launch.arguments)])
+        for arguments in filled.arguments:
             usage = Usage(
-                argv=(*head, *filled),
+                argv=(*head, *arguments),
                 directory=command.directory,
-                reason="; ".join([f"{command.path}:{command.line}", *notes]),
+                reason="; ".join([f"{command.path}:{command.line}", *where, *filled.notes]),
             )
             if all(usage.argv != other.argv for other in result.usage):
                 result.usage.append(usage)
-        result.certainty = min(result.certainty, certainty)
+        left = sum(is_placeholder(word) for word in filled.arguments[0])
+        result.certainty = min(result.certainty, 1.0 - 0.2 * min(left, 3))
+        result.problems += [_problem(entry, text) for text in filled.open]
         result.problems += _environment(command)
         if command.origin == "shell" and command.path not in result.wrappers:
             result.wrappers.append(command.path)
@@ -105,7 +103,7 @@ def _options(index: RepositoryIndex, entry: str) -> tuple[Option, ...]:
     paths = [entry, *sorted(index.links.imports.get(entry, ()))]
     for path in paths:
         number = index.position.get(path)
-        if number is None or not index.facts[number].cli:
+        if number is None or not (index.facts[number].cli or path == entry):
             continue
         unit = read_unit(path, index.snapshot.text(path))
         if unit.tree is not None:
@@ -118,8 +116,31 @@ def _options(index: RepositoryIndex, entry: str) -> tuple[Option, ...]:
 # --- choosing among stated commands ----------------------------------------------------------------------------------
 
 
+def _open_words(command: KnownCommand) -> int:
+    """Arguments that the reader has to fill in; variables that the document sets elsewhere are none."""
+    words = command.launch.arguments
+    return sum((is_placeholder(word) and not _USES.match(word)) or word.startswith("~") for word in words)
+
+
+def _files_of(index: RepositoryIndex, command: KnownCommand) -> set[str]:
+    """Files of the repository that the arguments of a command name."""
+    words = [word.partition("=")[2] or word for word in command.launch.arguments]
+    paths = {posixpath.normpath(posixpath.join(command.directory, word)) for word in words if "." in word}
+    return paths & index.position.keys()
+
+
+def _meant_files(index: RepositoryIndex, stated: Sequence[KnownCommand], words: QueryWords) -> str | None:
+    """Of the files that commands are given (`train.py config/small.py`), the one that the task means."""
+    paths = sorted({path for command in stated for path in _files_of(index, command)})
+    return nearest(index, paths, words)[0] if len(paths) > 1 else None
+
+
 def _choose(
-    stated: list[KnownCommand], options: Sequence[Option], words: QueryWords, preferred: set[str]
+    index: RepositoryIndex,
+    stated: list[KnownCommand],
+    options: Sequence[Option],
+    words: QueryWords,
+    preferred: set[str],
 ) -> list[KnownCommand]:
     """The best command, with the others of its block that the task asks for as well."""
     said = set(words.all)
@@ -127,18 +148,34 @@ def _choose(
     frequency = Counter(token for bag in bags for token in bag)
     total = len(stated)
 
+    meant = _meant_files(index, stated, words)
+    meant_values = {
+        option.name: option.default
+        for option in options
+        if option.default
+        and not option.switch
+        and as_number(option.default) is None
+        and speaks_of(option.default, words)
+    }
+
     def fit(number: int) -> float:
         command = stated[number]
         shared = bags[number] & said
         value = sum(math.log(1 + total / frequency[token]) for token in shared)
         norm = math.sqrt(sum(math.log(1 + total / frequency[token]) for token in bags[number])) or 1.0
-        open_words = sum(is_placeholder(word) or word.startswith("~") for word in command.launch.arguments)
+        open_words = _open_words(command)
         # a README at the top speaks of the whole; a file to be filled in by the reader cannot be run as it stands
         value = value / norm + _ORIGIN[command.origin] - 1.5 * min(open_words, 3)
         if command.origin == "document" and "/" not in command.path:
             value += 0.3
         if command.path in preferred:
             value += 1.0
+        if meant and meant in _files_of(index, command):
+            value += 1.0
+        if meant_values:  # the task names what the program does by itself, and this command does something else
+            given = effective(options, command.launch.arguments)
+            other = [name for name, text in meant_values.items() if given.get(name, text) != text]
+            value -= 1.5 * sum(not speaks_of(given[name], words) for name in other)
         return value
 
     order = sorted(range(total), key=lambda number: (-round(fit(number), 9), stated[number].path, stated[number].line))
@@ -147,13 +184,23 @@ def _choose(
         command
         for command in stated
         if command.path == best.path
-        and command.context == best.context
+        and (command.context == best.context or _is_sibling(command, best))
         and command.launch.argv[:1] == best.launch.argv[:1]
         and not (command.line == best.line and command.launch.argv == best.launch.argv)
+        and _open_words(command) <= _open_words(best)
     ]
     group = sorted([best, *block], key=lambda command: command.line)
     unique = list({command.launch.argv: command for command in group}.values())
     return _asked_for(unique, best, options, words)
+
+
+def _is_sibling(command: KnownCommand, best: KnownCommand) -> bool:
+    """Is it stated under the same heading, with the same flags and other values (`--mode A` here, `--mode B` there)?"""
+    titles = {item.context.partition("\n")[0] for item in (command, best)}
+    flags = [
+        [word.partition("=")[0] for word in item.launch.arguments if word.startswith("-")] for item in (command, best)
+    ]
+    return len(titles) == 1 and command.origin == best.origin == "document" and sorted(flags[0]) == sorted(flags[1])
 
 
 def _asked_for(
@@ -168,129 +215,35 @@ def _asked_for(
         spread = {found.get(name, "") for found in values}
         if len(spread) < 2:
             continue
-        named = {value for value in spread if _names(value, words)}
+        named = spoken_of(spread, words)
         if named:
             kept = [number for number in kept if values[number].get(name, "") in named]
     narrowed = [group[number] for number in kept]
     return narrowed or [best]
 
 
-def _names(value: str, words: QueryWords) -> bool:
-    """Does the task name a flag's value (`electricity.csv`, `2-layer`, `ours`)?"""
-    low = posixpath.splitext(posixpath.basename(value))[0].lower() if "/" in value or "." in value else value.lower()
-    if low in _LAUNCH_VALUES or len(low) < 2:
-        return False
-    if re.fullmatch(r"[\d.]+(?:e-?\d+)?", value):
-        return bool(re.search(rf"(?<![\w.]){re.escape(value)}(?![\w.]|%)", words.lower))
-    parts = [part for part in re.split(r"[_\W]+", low) if part]
-    if low in words.names or compact(low) in words.names:
-        return True
-    return len(parts) > 1 and all(part in words.names for part in parts) and any(part not in GENERIC for part in parts)
+def _with_variables(
+    index: RepositoryIndex, command: KnownCommand, words: QueryWords
+) -> tuple[tuple[str, ...], list[str]]:
+    """The arguments of a command with the variables that its document sets elsewhere, and where it does."""
+    arguments = command.launch.arguments
+    if command.origin != "document" or not uses_variables(arguments):
+        return arguments, []
+    filled, line = put_in(arguments, index.snapshot.text(command.path), words)
+    return filled, [f"variables from {command.path}:{line}"] if line is not None else []
 
 
-# --- filling in values -----------------------------------------------------------------------------------------------
-
-
-def _fill(
-    entry: str, arguments: tuple[str, ...], options: Sequence[Option], words: QueryWords, index: RepositoryIndex
-) -> tuple[list[tuple[str, ...]], list[str], float]:
-    """Arguments with the values that the task names; several lists where it compares values of one option."""
-    values = effective(options, arguments)
-    stated_words, notes = _without_placeholders(tuple(word for word in arguments if word not in {"...", "…"}), options)
-    current = [stated_words]
-    certainty = 1.0 - 0.2 * min(sum(is_placeholder(word) for word in arguments), 3)
-    compared = False
-    spread = Counter(choice for option in options for choice in set(option.choices))
-    for option in options:
-        # a value of several options does not say which of them it is meant for
-        own = option.required or _names(option.name, words)
-        named = [choice for choice in option.choices if _names(choice, words) and (own or spread[choice] == 1)]
-        if not named or option.name in _LAUNCH_OPTIONS or option.positional or option.switch:
-            continue
-        stated = values.get(option.name)
-        present = (stated if stated is not None else option.default or "").split()
-        if stated is not None and any(choice in present for choice in named):
-            continue
-        if stated is None and named == present:
-            continue
-        flag = next(word for word in option.flags if word.startswith("-"))
-        if option.many or len(named) == 1:
-            current = [_set(words_, flag, named, option) for words_ in current]
-        elif not compared and stated is None and len(named) <= 4:
-            compared = True
-            current = [_set(words_, flag, [choice], option) for words_ in current for choice in named]
-        else:
-            continue
-        notes.append(f"{flag} {' '.join(named)}: the task names it")
-    configured = [_configure(entry, words_, options, words, index) for words_ in current]
-    if configured and configured[0][1]:
-        notes.append(configured[0][1])
-    return [words_ for words_, _ in configured], notes, certainty
-
-
-def _without_placeholders(arguments: tuple[str, ...], options: Sequence[Option]) -> tuple[tuple[str, ...], list[str]]:
-    """Leave out optional flags whose value the reader would have to fill in: the program then takes its default."""
-    values = effective(options, arguments)
-    notes = []
-    for option in options:
-        stated = values.get(option.name)
-        if stated is None or not is_placeholder(stated) or option.required or option.positional:
-            continue
-        arguments = _removed(arguments, option)
-        notes.append(f"{option.flags[0]} left at its default: {stated} is a placeholder")
-    return arguments, notes
-
-
-def _set(arguments: tuple[str, ...], flag: str, values: list[str], option: Option) -> tuple[str, ...]:
-    """Replace or append one option."""
-    return (*_removed(arguments, option), flag, *values)
-
-
-def _removed(arguments: tuple[str, ...], option: Option) -> tuple[str, ...]:
-    """The arguments without one option and its values."""
+def _settled(head: tuple[str, ...]) -> tuple[str, ...]:
+    """The launcher's own words without the options that the reader would have to fill in: it has defaults for them."""
     kept: list[str] = []
-    skip = 0
-    for word in arguments:
-        if word in option.flags:
-            skip = 0 if option.switch else len(arguments) if option.many else 1
-        elif word.partition("=")[0] in option.flags:
+    for word in head:
+        if is_placeholder(word) and "=" not in word:
+            if kept and kept[-1].startswith("--"):
+                kept.pop()
             continue
-        elif skip and not word.startswith("--"):
-            skip -= 1
-        else:
-            skip = 0
+        if not (is_placeholder(word) and word.startswith("--")):
             kept.append(word)
     return tuple(kept)
-
-
-def _configure(
-    entry: str, arguments: tuple[str, ...], options: Sequence[Option], words: QueryWords, index: RepositoryIndex
-) -> tuple[tuple[str, ...], str]:
-    """Take the configuration of the same family that the task names (`configs/moons.yaml` for a task about moons)."""
-    values = effective(options, arguments)
-    for option in options:
-        stated = values.get(option.name, option.default or "")
-        if not stated.endswith((".yaml", ".yml", ".json", ".toml")) and not (option.required and "conf" in option.name):
-            continue
-        if option.positional or (option.name not in values and not option.required and not stated):
-            continue
-        directory = posixpath.dirname(stated)
-        family = [
-            facts.path
-            for facts in index.facts
-            if facts.file.kind == "config"
-            and (posixpath.dirname(facts.path).endswith(directory) if directory else True)
-        ]
-        elsewhere = {path for target, paths in index.links.commanded.items() if target != entry for path in paths}
-        named = [path for path in family if _names(path, words) and path not in elsewhere]
-        if len(named) != 1 or posixpath.basename(named[0]) == posixpath.basename(stated):
-            continue
-        if stated and _names(stated, words):
-            continue
-        flag = next(word for word in option.flags if word.startswith("-"))
-        value = posixpath.join(directory, posixpath.basename(named[0])) if directory else named[0]
-        return _set(arguments, flag, [value], option), f"{flag} {value}: the configuration that the task names"
-    return arguments, ""
 
 
 # --- without a stated command ----------------------------------------------------------------------------------------
@@ -309,12 +262,12 @@ def _default(index: RepositoryIndex, entry: str, options: Sequence[Option], word
             [Usage(argv=argv, reason="no command is stated: the notebook is executed as a whole")], [], [], 0.6
         )
     head, why = _head(index, entry)
-    filled, notes, _ = _fill(entry, (), options, words, index)
-    reason = "; ".join([f"no command is stated: {why}, options at their defaults", *notes])
-    usage = [Usage(argv=(*head, *arguments), reason=reason) for arguments in filled]
-    problems = []
+    filled = fill(index, entry, (), options, words)
+    reason = "; ".join([f"no command is stated: {why}, options at their defaults", *filled.notes])
+    usage = [Usage(argv=(*head, *arguments), reason=reason) for arguments in filled.arguments]
+    problems = [_problem(entry, text) for text in filled.open]
     certainty = 0.7
-    set_here = effective(options, filled[0])
+    set_here = effective(options, filled.arguments[0])
     missing = [option.flags[0] for option in options if option.required and option.name not in set_here]
     if missing:
         certainty = 0.3

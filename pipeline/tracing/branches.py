@@ -51,7 +51,18 @@ def drop_untaken(tree: ast.Module, values: Mapping[str, str]) -> None:
 def drop_decided(tree: ast.Module, values: Values) -> None:
     """Take out of any file, in place, the branches that are not taken under the settings of the run."""
     if values.known:
-        prune(tree, values.of)
+        prune(
+            tree,
+            lambda node: (
+                values.of(node) if not isinstance(node, ast.Call) else values.of(node) or _changed(node, values)
+            ),
+        )
+
+
+def _changed(node: ast.Call, values: Values) -> str | None:
+    """`args.mode.lower()`; no other call is known before it runs."""
+    plain = isinstance(node.func, ast.Attribute) and not node.args and not node.keywords
+    return values.text(node) if plain else None
 
 
 def prune(tree: ast.AST, value: Callable[[ast.expr], str | None]) -> None:

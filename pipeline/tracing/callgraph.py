@@ -65,6 +65,14 @@ def _is_chosen_attribute(call: ast.Call) -> bool:
     return dotted(call.func) == "getattr" and len(call.args) > 1 and not isinstance(call.args[1], ast.Constant)
 
 
+def _given(arguments: ast.arguments) -> dict[str, str]:
+    """Parameters that are a function unless a caller gives another one (`make=create_environment`)."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(plain), reversed(arguments.defaults), strict=False)]
+    pairs += [(item, value) for item, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    return {item.arg: dotted(value) for item, value in pairs if dotted(value)}
+
+
 def _made(value: ast.expr, aliases: dict[str, str]) -> str:
     """The name of the class or function that a value is made by, is, or is taken from a table of; empty: unknown."""
     if isinstance(value, ast.Call):
@@ -112,7 +120,7 @@ class _Walker:
             if name:
                 types[argument.arg] = name
         nested = {node.name: node for node in definition.node.body if isinstance(node, ast.FunctionDef)}
-        self.follow(module, definition.node.body, definition, definition.owner, depth, types, nested)
+        self.follow(module, definition.node.body, definition, definition.owner, depth, types, nested, _given(arguments))
 
     def follow(
         self,
@@ -123,10 +131,11 @@ class _Walker:
         depth: int,
         types: dict[str, str],
         nested: dict[str, ast.FunctionDef] | None = None,
+        aliases: dict[str, str] | None = None,
     ) -> None:
         """Enter everything that `body` calls, in order."""
         key = definition.key if definition else None
-        aliases: dict[str, str] = {}
+        aliases = dict(aliases or {})
         for statement in body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 continue

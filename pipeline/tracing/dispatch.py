@@ -79,12 +79,16 @@ class _Settler(ast.NodeTransformer):
         """`getattr(module, args.name)`, `TABLE.get(args.name)`, `import_module(f"models.{args.name}")`."""
         self.generic_visit(node)
         name = _called(node)
+        if name.rpartition(".")[2] == "instantiate" and node.args:
+            return self._instantiated(node) or node
         if name == "getattr" and len(node.args) >= 2:
             key = self._text(node.args[1])
             if key is not None and key.isidentifier():
                 return ast.copy_location(ast.Attribute(node.args[0], key, ast.Load()), node)
         elif name in _IMPORTERS and node.args:
             path = self._text(node.args[0])
+            if path is None:
+                path = self._guessed(node.args[0])
             return (self._imported(path, node) if path is not None else None) or node
         elif name == "eval" and node.args:
             key = self._text(node.args[0]) if not isinstance(node.args[0], ast.Constant) else None
@@ -105,12 +109,35 @@ class _Settler(ast.NodeTransformer):
         made = ast.Call(found, [*node.args[1:]], node.keywords)  # `MODELS.build(name, width)` makes one
         return ast.copy_location(made, node)
 
+    def _instantiated(self, node: ast.Call) -> ast.expr | None:
+        """`instantiate(cfg.agent)`: the class that `agent._target_` names; before Hydra 1.0, `agent.class`."""
+        section = self._values.section(node.args[0])
+        named = [self._values.known.get(f"{section}.{key}") for key in ("_target_", "class", "cls")] if section else []
+        target = next((item for item in named if item and _NAME.match(item) and "." in item), None)
+        path, _, last = (target or "").rpartition(".")
+        home = self._program.resolve(self._module.path, path) if path else None
+        if home is None:
+            return None
+        self._program.chosen[home] = None
+        made = ast.Call(self._from_there(home, last, node) or node.func, [*node.args[1:]], node.keywords)
+        return ast.copy_location(made, node)
+
     def _text(self, node: ast.expr) -> str | None:
         return self._values.text(node, self._named)
 
     def _named(self, name: str) -> str | None:
         value = self._scope.texts.get(name)
         return self._values.of(value) if value is not None else None
+
+    def _guessed(self, node: ast.expr) -> str | None:
+        """`"models." + name + "_model"` where `name` is a parameter: the one such module that a setting names."""
+        written = self._scope.texts.get(node.id) if isinstance(node, ast.Name) else node
+        pattern = _pattern(written) if written is not None else None
+        if pattern is None:
+            return None
+        settings = set(self._values.known.values())
+        found = [path for hole, path in self._program.modules_like(pattern) if hole in settings]
+        return found[0].removesuffix(".py").replace("/", ".") if len(found) == 1 else None
 
     def _from_table(self, table: ast.expr, key: str, place: ast.expr) -> ast.expr | None:
         """The value that a dictionary written in this file, or imported into it, has for `key`."""
@@ -139,6 +166,7 @@ class _Settler(ast.NodeTransformer):
         if target is None:
             return None
         dotted = path.lstrip(".")
+        self._program.chosen[target] = None
         self._module.imports.setdefault(dotted, (target, None))
         return _name(dotted, place)
 
@@ -156,6 +184,28 @@ class _Settler(ast.NodeTransformer):
         found = self._program.find(self._module, _plain(node)) if _plain(node) else None
         made = found[0].assigned.get(found[1]) if found else None
         return isinstance(made, ast.Call) and bool(_REGISTRY.search(ast.unparse(made.func)))
+
+
+def _pattern(node: ast.expr) -> re.Pattern[str] | None:
+    """A dotted name with one part that is not known, as a pattern; None for anything else."""
+    if isinstance(node, ast.JoinedStr):
+        parts: list[ast.expr] = list(node.values)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = _summed(node)
+    else:
+        return None
+    texts = [
+        re.escape(item.value) if isinstance(item, ast.Constant) and isinstance(item.value, str) else r"(\w+)"
+        for item in parts
+    ]
+    one = texts.count(r"(\w+)") == 1 and any(len(text) > 2 for text in texts if text != r"(\w+)")
+    return re.compile(rf"(?:[\w.]+\.)?{''.join(texts)}") if one else None
+
+
+def _summed(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_summed(node.left), *_summed(node.right)]
+    return [node]
 
 
 def _entries(table: ast.Dict | None) -> dict[str, ast.expr]:

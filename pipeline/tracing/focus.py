@@ -23,6 +23,10 @@ _LEAST: Final = 3
 """Two calls may be halves of one experiment; three that do not feed each other are several."""
 _LONG: Final = 8
 """Lines from which a function can be an experiment of its own."""
+_STAGE: Final = re.compile(
+    r"^(?:train|test|eval|evaluate|valid|validate|predict|infer)(?:_(?:epoch|step|model|one_epoch|loop))?$"
+)
+"""Where calls are named after the stages of one experiment, none of them is another one."""
 _NEAR: Final = 0.6
 """Experiments that speak of the task this much of what the best one does are kept beside it."""
 _WORD = re.compile(r"[a-z]{3,}|[a-z]\d+")
@@ -85,7 +89,8 @@ def _siblings(body: list[ast.stmt], functions: dict[str, _Function], tree: ast.M
     }
     names = [call.func.id for call in calls if isinstance(call.func, ast.Name)]
     alone = [name for name in names if everywhere[name] == 1 and name not in feeding]
-    return [name for name in alone if _length(functions[name]) >= _LONG]
+    alone = [name for name in alone if _length(functions[name]) >= _LONG]
+    return [] if any(_STAGE.search(name) for name in alone) else alone
 
 
 def _names(nodes: Sequence[ast.expr]) -> set[str]:

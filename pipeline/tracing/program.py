@@ -9,6 +9,8 @@ what they are given (`pipeline.tracing.dispatch`), and reported where they do no
 from __future__ import annotations
 
 import ast
+import posixpath
+import re
 from collections.abc import Iterator
 
 from pipeline.repository import Snapshot
@@ -58,6 +60,8 @@ class Program:
         self._modules: dict[str, Module | None] = {}
         self._values: Values | None = None
         self._registered: dict[str, list[tuple[str, str, str]]] | None = None
+        self.chosen: dict[str, None] = {}
+        """Files that the settings choose to import by name."""
         self.errors: dict[str, str] = {}
         """File -> why it could not be read or parsed."""
 
@@ -85,6 +89,20 @@ class Program:
     def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
         """The file that importing the dotted `name` leads to; None when it is not of this repository."""
         return self._map.resolve(importer, name, level)
+
+    def holds(self, path: str) -> bool:
+        """Has the repository such a file?"""
+        return posixpath.normpath(path) in self._known
+
+    def modules_like(self, pattern: re.Pattern[str]) -> list[tuple[str, str]]:
+        """(what the first group of a pattern stands for, file) of the modules whose dotted name it matches."""
+        found = []
+        for path in sorted(self._known):
+            dotted_path = path.removesuffix(".py").replace("/", ".") if path.endswith(".py") else ""
+            match = pattern.fullmatch(dotted_path)
+            if match:
+                found.append((match.group(1), path))
+        return found
 
     def registered(self, key: str, registry: str) -> tuple[str, str] | None:
         """(file, name) of the class or function that a decorator registers under `key`, in what the modules import.

@@ -5,21 +5,33 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pipeline.repository import Snapshot
 from pipeline.task import CodeEvidence, Hyperparameter, Usage
-from pipeline.tracing.arguments import Option, effective, literal, read_options
+from pipeline.tracing.arguments import Option, effective, may_declare, read_options
 from pipeline.tracing.configs import config_values
-from pipeline.tracing.program import Module
+from pipeline.tracing.defaults import (
+    class_fields,
+    constants,
+    dictionary_options,
+    fallbacks,
+    option_defaults,
+    preset,
+    rows,
+)
+from pipeline.tracing.need import Need, NeedKind
+from pipeline.tracing.program import Module, Program
+from pipeline.tracing.signatures import parsed_classes
 from pipeline.tracing.values import SEVERAL
 
 __all__ = ["arguments_of", "settings_of", "stated_needs", "unfollowed", "unset_options"]
 
-_CONSTANT: Final = re.compile(r"^[A-Z][A-Z0-9_]+$")
 _ADDRESS: Final = re.compile(r"(?:https?|ftp|gs|s3)://\S+")
-_READ: Final = re.compile(r"(?:^|_)(?:path|dir|file|root|folder|checkpoint|ckpt|weights|resume|pretrained)s?$")
+_READ: Final = re.compile(
+    r"^data(?:set)?(?:_?(?:root|dir|path|file|folder))?s?$|(?:^|_)(?:path|dir|file|root|folder|checkpoint|ckpt|weights|resume|pretrained)s?$"
+)
 """Names of options that hold a path."""
 _WRITTEN: Final = re.compile(r"(?:^|_)(?:out|output|save|saved|log|logs|logging|result|results|export|work|tmp|cache)")
 """Names of options for paths that a run writes to."""
@@ -30,6 +42,7 @@ _ENVIRONMENT: Final = re.compile(r"\$\{(?:oc\.)?env:([A-Za-z_]\w*)")
 
 def settings_of(
     snapshot: Snapshot,
+    program: Program,
     modules: Sequence[Module],
     configs: Sequence[str],
     usage: Sequence[Usage],
@@ -40,32 +53,35 @@ def settings_of(
 
     Args:
         snapshot: the repository.
+        program: its code.
         modules: entry points first, then modules that they reach.
         configs: paths of configuration files of the chain.
         usage: the chain's commands.
         entries: paths of the entry points; of other modules, what only runs when they are started themselves does not
             count. Empty: all are.
     """
-    options = {
-        module.path: read_options(
-            _imported(module.unit.tree) if entries and module.path not in entries else module.unit.tree
-        )
+    trees = {
+        module.path: _imported(module.unit.tree) if entries and module.path not in entries else module.unit.tree
         for module in modules
         if module.unit.tree is not None
+    }
+    codes = {module.path: module.unit.code for module in modules}
+    parsed = {name for path, tree in trees.items() if may_declare(codes[path]) for name in parsed_classes(tree)}
+    options = {
+        path: read_options(tree, parsed) if may_declare(codes[path], parsed) else () for path, tree in trees.items()
     }
     commanded = _commanded([option for found in options.values() for option in found], usage)
     choices = {name: values[0][0] for name, values in commanded.items()}
     found: dict[str, Hyperparameter] = {}
     for path in configs:
-        for item in config_values(snapshot, path, choices):
-            place = (_place(item.path, item.line),)
+        for item in config_values(snapshot, path, choices, program):
+            places = tuple(_place(*place) for place in ((item.path, item.line), *item.referred))
             found.setdefault(
-                item.name, Hyperparameter(name=item.name, value=item.value, source="config", evidence=place)
+                item.name, Hyperparameter(name=item.name, value=item.value, source="config", evidence=places)
             )
-    for module in modules:
-        for setting in _defaults(module, options.get(module.path, ())):
-            found.setdefault(setting.name, setting)
-    for name, values in commanded.items():
+    for setting in _defaults(program, modules, options, entries):
+        found.setdefault(setting.name, setting)
+    for name, values in _renamed(commanded, found).items():
         if all(value.lower() in _NOTHING for value, _ in values):  # `logger=null` takes out the whole section
             found = {other: item for other, item in found.items() if not other.startswith(f"{name}.")}
         stated = found.get(name)
@@ -75,17 +91,62 @@ def settings_of(
             source="command",
             evidence=(*_stated_at(snapshot, values[0][1]), *(stated.evidence if stated else ())),
         )
+    known = {name: item.value for name, item in found.items() if SEVERAL not in item.value}
+    for setting in rows(program, modules, known):  # the other rows of the table are not in force
+        table, row, _ = setting.name.split(".", 2)
+        others = [name for name in found if name.startswith(f"{table}.") and not name.startswith(f"{table}.{row}.")]
+        for name in others:
+            del found[name]
+        found.setdefault(setting.name, setting)
     return tuple(found[name] for name in sorted(found))
+
+
+def _defaults(
+    program: Program, modules: Sequence[Module], options: Mapping[str, Sequence[Option]], entries: Collection[str]
+) -> Iterator[Hyperparameter]:
+    """What the code itself sets, what stands over other defaults first."""
+    declared = {option.name: option.default for found in options.values() for option in found if option.default}
+    yield from preset(program, modules, declared)
+    for module in modules:
+        yield from option_defaults(module, options.get(module.path, ()))
+    yield from dictionary_options(program, modules)
+    every = [option for found in options.values() for option in found]
+    yield from fallbacks(modules, {option.name for option in every if option.unset})
+    names = {option.name.rpartition(".")[2] for option in every if option.kind == "signature"}
+    for module in modules:
+        yield from class_fields(module, names)
+        yield from constants(program, module, entry=module.path in entries and not options.get(module.path))
+
+
+def _renamed(
+    commanded: Mapping[str, list[tuple[str, str]]], found: Mapping[str, Hyperparameter]
+) -> dict[str, list[tuple[str, str]]]:
+    """Settings of the commands under the names that the configuration has for them.
+
+    `--config.model.width=8` sets `model.width`, and so does the value of `--set model.width=8`.
+    """
+    renamed: dict[str, list[tuple[str, str]]] = {}
+    for name, values in commanded.items():
+        _, _, inner = name.partition(".")
+        renamed.setdefault(inner if name not in found and inner in found else name, []).extend(values)
+        for value, where in values:
+            for word in value.split():
+                key, equals, given = word.partition("=")
+                key = key if key in found else key.replace("/", ".")
+                if equals and key in found:
+                    renamed.setdefault(key, []).append((given.strip("'\""), where))
+    return renamed
 
 
 def unset_options(modules: Sequence[Module], settings: Sequence[Hyperparameter]) -> set[str]:
     """Options of the entry points that nothing sets, so that their value is None."""
-    trees = [module.unit.tree for module in modules if module.unit.tree is not None]
+    declaring = [module for module in modules if may_declare(module.unit.code)]
+    trees = [module.unit.tree for module in declaring if module.unit.tree is not None]
     unset = {option.name for tree in trees for option in read_options(tree) if option.unset}
     return unset - {setting.name for setting in settings}
 
 
-def stated_needs(settings: Sequence[Hyperparameter], files: Collection[str]) -> list[str]:
+def stated_needs(settings: Sequence[Hyperparameter], files: Collection[str]) -> list[Need]:
     """What the settings themselves say that a run needs, each with its place.
 
     Environment variables that values are taken from (`${oc.env:WANDB_ENTITY}`); addresses that a command or a
@@ -96,27 +157,34 @@ def stated_needs(settings: Sequence[Hyperparameter], files: Collection[str]) -> 
         settings: all of them.
         files: paths of the repository.
     """
-    found = []
+    found: dict[tuple[str, str], Need] = {}
+
+    def note(kind: NeedKind, name: str, at: CodeEvidence) -> None:
+        found.setdefault((kind, name), Need(kind=kind, name=name, path=at.path, line=at.start))
+
     for setting in settings:
-        place = next((f" ({at.path}:{at.start})" for at in setting.evidence if isinstance(at, CodeEvidence)), "")
-        found += [f"environment variable {name}{place}" for name in _ENVIRONMENT.findall(setting.value) if place]
-        values = setting.value.split(SEVERAL) if setting.source != "default" and place else []
-        found += [f"URL {value}{place}" for value in values if _ADDRESS.fullmatch(value)]
-        if setting.source == "command" and _READ.search(setting.name) and not _WRITTEN.search(setting.name):
-            paths = [value for value in values if "/" in value and not _ADDRESS.match(value) and "$" not in value]
-            missing = [value for value in paths if not _has(files, posixpath.normpath(value))]
-            found += [f"path {value}{place}" for value in missing]
-    return list(dict.fromkeys(found))
+        at = next((at for at in setting.evidence if isinstance(at, CodeEvidence)), None)
+        if at is None:
+            continue
+        for name in _ENVIRONMENT.findall(setting.value):
+            note("environment variable", name, at)
+        values = setting.value.split(SEVERAL) if setting.source != "default" else []
+        read = setting.source == "command" and _READ.search(setting.name) and not _WRITTEN.search(setting.name)
+        for value in values:
+            if _ADDRESS.fullmatch(value):
+                note("URL", value, at)
+            elif read and "/" in value and "$" not in value and not _has(files, posixpath.normpath(value)):
+                note("path", value, at)
+    return list(found.values())
 
 
-def unfollowed(needs: Iterable[str]) -> tuple[str, ...]:
+def unfollowed(needs: Iterable[Need]) -> tuple[Need, ...]:
     """Needs without the paths of commands that a need says more about, as the code was followed to what reads them."""
     listed = tuple(dict.fromkeys(needs))
-    read = [need for need in listed if not need.startswith("path ")]
+    read = [need for need in listed if need.kind != "path"]
     return tuple(
-        need
-        for need in listed
-        if need in read or not any(need.split(" ")[1].rstrip("/") in other for other in read)
+        need for need in listed
+        if need.kind != "path" or not any(need.name.rstrip("/") in other.name for other in read)
     )  # fmt: skip
 
 
@@ -140,22 +208,6 @@ def _commanded(options: Sequence[Option], usage: Sequence[Usage]) -> dict[str, l
     return found
 
 
-def _defaults(module: Module, options: Sequence[Option]) -> Iterator[Hyperparameter]:
-    """Options with a default, and constants, of one module."""
-    if module.unit.tree is None:
-        return
-    for option in options:
-        if option.default is None and not option.switch:
-            continue
-        first = module.unit.line(option.start)
-        evidence = CodeEvidence(path=module.path, start=first, end=max(first, module.unit.line(option.end)))
-        value = option.default if option.default is not None else str(option.negated)
-        yield Hyperparameter(name=option.name, value=value, source="default", evidence=(evidence,))
-    for name, value, line in _constants(module):
-        place = _place(module.path, module.unit.line(line))
-        yield Hyperparameter(name=name, value=value, source="default", evidence=(place,))
-
-
 def _imported(tree: ast.Module) -> ast.Module:
     """What of a file runs when it is imported: without the block that starts it as a program."""
     body = [node for node in tree.body if not (isinstance(node, ast.If) and "__name__" in ast.unparse(node.test))]
@@ -173,27 +225,11 @@ def arguments_of(step: Usage) -> tuple[str, ...]:
 
 
 def _stated_at(snapshot: Snapshot, reason: str) -> tuple[CodeEvidence, ...]:
-    match = re.match(r"([^:;]+):(\d+)", reason)
-    if match and any(file.path == match.group(1) for file in snapshot.files):
-        return (_place(match.group(1), int(match.group(2))),)
-    return ()
+    """Where a command is stated, and the variables in it."""
+    known = {file.path for file in snapshot.files}
+    places = [(path, int(line)) for path, line in re.findall(r"(?:^|; )(?:variables from )?([^:; ]+):(\d+)", reason)]
+    return tuple(_place(path, line) for path, line in dict.fromkeys(places) if path in known)
 
 
 def _place(path: str, line: int) -> CodeEvidence:
     return CodeEvidence(path=path, start=max(line, 1), end=max(line, 1))
-
-
-def _constants(module: Module) -> Iterator[tuple[str, str, int]]:
-    """Module-level constants in capitals (`SEED = 42`) and defaults of configuration dataclasses."""
-    assert module.unit.tree is not None
-    for node in module.unit.tree.body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            value = literal(node.value)
-            if value is not None and _CONSTANT.match(node.targets[0].id) and len(value) <= 80 and value.isprintable():
-                yield node.targets[0].id, value, node.lineno
-        elif isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(item) for item in node.decorator_list):
-            for field in node.body:
-                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-                    value = literal(field.value)
-                    if value is not None:
-                        yield f"{node.name}.{field.target.id}", value, field.lineno

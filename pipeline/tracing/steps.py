@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pipeline.task import CodeEvidence, Requirement
 from pipeline.tracing.arguments import Option, read_options
 from pipeline.tracing.callgraph import Reached, Reaching
+from pipeline.tracing.phrases import Known
 from pipeline.tracing.program import Definition, Module, Program, dotted
 from pipeline.tracing.relevance import chosen
 from pipeline.tracing.source import CodeUnit
-from pipeline.tracing.wording import classify, comment_above, describe_block, describe_function
+from pipeline.tracing.wording import classify, comment_above, describe_block, describe_function, nothing_known
 
 __all__ = ["requirements_of"]
 
@@ -32,9 +33,10 @@ _MAIN_NAMES = {"main", "run", "cli", "app", "train", "experiment", "entry"}
 _QUOTED = 120
 _PARSING = re.compile(r"ArgumentParser\(|\.parse_(?:known_)?args\(")
 _SAYS_NOTHING = re.compile(
-    r"(?:print the results|create the output directory|set [\w., ]+|run the statements of this block|"
-    r"for each [^,;]+ in [^,;]+(?:; print the results)?|"
-    r"call (?:[\w.]*\b(?:array|mean|strftime|copy|sort|warning)(?:, )?)+(?:; print the results)?)$",
+    r"(?:(?:print the results|create the output directory|parse the command line)(?:; )?)+|set [\w., ]+|"
+    r"run the statements of this block|for each [^,;:]+ in [^,;:]+(?:: print the results)?|"
+    r"(?:compute|strftime|copy|sort|warning)(?: (?:array|mean|set_printoptions|arange|and|no_grad|[, ])+)?"
+    r"(?:; print the results)?",
     re.IGNORECASE,
 )
 """Descriptions that name nothing of an experiment: a judge cannot tell whether an agent did them."""
@@ -52,7 +54,13 @@ class _Step:
 
 
 def requirements_of(
-    program: Program, module: Module, reaching: Reaching, *, own: Collection[str] = (), about: str = ""
+    program: Program,
+    module: Module,
+    reaching: Reaching,
+    *,
+    own: Collection[str] = (),
+    about: str = "",
+    known: Known = nothing_known,
 ) -> list[Requirement]:
     """The steps of one entry point.
 
@@ -63,9 +71,10 @@ def requirements_of(
         own: files whose code is the experiment, beside the entry point: the other files of the chain.
         about: what the task says; of what is reached elsewhere, the definitions that speak of it are kept
             (see `pipeline.tracing.relevance`). Empty: all of them.
+        known: what expressions are in this run; the texts state it.
     """
     kept = chosen(program, reaching, {module.path, *own}, about)
-    builder = _Builder(program, _mains(module, reaching) | _long(reaching, {module.path, *own}), kept)
+    builder = _Builder(program, _mains(module, reaching) | _long(reaching, {module.path, *own}), kept, known)
     for reached in reaching.functions:
         builder.calls.setdefault((reached.caller, reached.line), []).append(reached)
     body = module.unit.tree.body if module.unit.tree is not None else []
@@ -121,6 +130,7 @@ class _Builder:
     """Functions whose bodies are cut into blocks."""
     kept: Collection[_Key]
     """Functions that may become steps; calls of the others are followed, but are none themselves."""
+    known: Known
     calls: dict[tuple[_Key | None, int], list[Reached]] = field(default_factory=dict)
     """(caller, line) -> functions that are entered there."""
     steps: list[_Step] = field(default_factory=list)
@@ -141,7 +151,7 @@ class _Builder:
                 if caller == key and block[0].lineno <= line <= last
                 for reached in found
             ]
-            step = _block_step(module, block, inner)
+            step = _block_step(module, block, inner, self.known)
             if step is not None:
                 self.steps.append(step)
             for reached in inner:
@@ -188,7 +198,7 @@ class _Builder:
         if _length(node) <= _SMALL and parent is not None:
             parent.spans.append(span)
             return parent
-        step = _function_step(reached.definition, module, reached, span)
+        step = _function_step(reached.definition, module, reached, span, self.known)
         self.steps.append(step)
         return step
 
@@ -198,7 +208,7 @@ def _is_nested(definition: Definition, module: Module) -> bool:
     return definition.node.lineno in module.nested
 
 
-def _function_step(definition: Definition, module: Module, reached: Reached, span: CodeEvidence) -> _Step:
+def _function_step(definition: Definition, module: Module, reached: Reached, span: CodeEvidence, known: Known) -> _Step:
     docstring = ast.get_docstring(definition.node) or ""
     options = (
         [option for option in read_options(ast.Module([definition.node], [])) if option.flags]
@@ -208,7 +218,7 @@ def _function_step(definition: Definition, module: Module, reached: Reached, spa
     text = (
         _options_text(options) + f" ({definition.name})"
         if options
-        else describe_function(definition.node, definition.name)
+        else describe_function(definition.node, definition.name, known)
     )
     kind = "arguments" if options else classify(definition.name, docstring)
     weight = {
@@ -264,7 +274,7 @@ def _statement_length(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def _block_step(module: Module, block: list[ast.stmt], inner: list[Reached]) -> _Step | None:
+def _block_step(module: Module, block: list[ast.stmt], inner: list[Reached], known: Known) -> _Step | None:
     """A step for a block, unless all it does is to call one function that is a step of its own."""
     start, end = block[0].lineno, block[-1].end_lineno or block[-1].lineno
     has_loop = any(isinstance(node, (ast.For, ast.While, ast.AsyncFor)) for part in block for node in ast.walk(part))
@@ -275,8 +285,8 @@ def _block_step(module: Module, block: list[ast.stmt], inner: list[Reached]) -> 
     if end == start and isinstance(block[0], ast.Return):
         return None
     comment = comment_above(module.unit.code.splitlines(), start)
-    described = describe_block(block, comment)
-    if not inner and _SAYS_NOTHING.match(described):
+    described = describe_block(block, comment, known)
+    if not inner and _SAYS_NOTHING.fullmatch(described):
         return None
     text = described + _cell(module, start)
     return _Step(text, [_span(module.unit, start, end)], 2.0 + has_loop + min(end - start, 40) / 40)

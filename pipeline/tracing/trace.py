@@ -5,21 +5,27 @@ from __future__ import annotations
 import ast
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Record, Severity
-from pipeline.task import Hyperparameter, Requirement, SourceScript, Usage
+from pipeline.task import CodeEvidence, Hyperparameter, Requirement, SourceScript, Usage
 from pipeline.tracing.branches import drop_untaken, known_values
 from pipeline.tracing.callgraph import Reaching, reach
-from pipeline.tracing.factories import settle_factories
+from pipeline.tracing.factories import settle_constants, settle_factories
 from pipeline.tracing.focus import drop_unrelated
+from pipeline.tracing.loading import loaded_configs, named_configs
+from pipeline.tracing.need import Need
 from pipeline.tracing.needs import data_needs
 from pipeline.tracing.program import Module, Program
 from pipeline.tracing.settings import arguments_of, settings_of, stated_needs, unfollowed, unset_options
 from pipeline.tracing.steps import requirements_of
-from pipeline.tracing.values import Values, assigned_options
+from pipeline.tracing.values import SEVERAL, Values, assigned_options, found_holders
 
 __all__ = ["Trace", "trace"]
+
+_ROUNDS: Final = 3
+"""Configurations that name configurations that name configurations."""
 
 
 class Trace(Record):
@@ -29,9 +35,12 @@ class Trace(Record):
     """Steps in execution order."""
     hyperparameters: tuple[Hyperparameter, ...]
     data_needs: tuple[str, ...]
+    """What the run needs besides its code, as sentences."""
     reached: tuple[str, ...]
     """Files whose code the run may enter, entry points first."""
     problems: tuple[Problem, ...] = ()
+    needs: tuple[Need, ...] = ()
+    """The same as `data_needs`, taken apart."""
 
 
 def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[Usage], *, about: str = "") -> Trace:
@@ -61,15 +70,29 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
             drop_untaken(module.unit.tree, known_values(module.unit.tree, _commands(module.path, usage)))
     first = [reach(program, module) for module in modules]  # whatever is chosen at run time, and by the task
     reached = dict.fromkeys(path for reaching in first for path in reaching.files)
-    configs = [source.path for source in sources if source.role == "config"]
-    configs += [path for path in _named_configs(snapshot, usage) if path not in {*configs, *paths}]
-    settings = settings_of(snapshot, _modules(program, [*paths, *reached]), configs, usage, entries=paths)
-    assigned = assigned_options(_code(program, reached, first))
-    values = Values(settings, assigned, unset_options(_modules(program, reached), settings))
+    chain = [source.path for source in sources if source.role == "config"]
+    named = [path for path in named_configs(snapshot, usage, paths) if path.partition(":")[0] not in paths]
+    configs = list(dict.fromkeys([*named, *chain]))
+    settings = settings_of(snapshot, program, _modules(program, [*paths, *reached]), configs, usage, entries=paths)
+    values = _values(program, settings, reached, first)
+    for _ in range(_ROUNDS):  # what one file says may name the next
+        loaded = [
+            path
+            for module, reaching in zip(modules, first, strict=True)
+            for path in loaded_configs(snapshot, program, module, reaching, values, usage)
+        ]
+        found = list(dict.fromkeys([*named, *reversed(loaded), *chain]))  # of two, the one read later is in force
+        if found == configs:
+            break
+        configs = found
+        settings = settings_of(snapshot, program, _modules(program, [*paths, *reached]), configs, usage, entries=paths)
+        values = _values(program, settings, reached, first)
     program.settle(values)  # from here on, what the settings decide is decided
+    for module in modules:
+        settle_constants(program, module, values)
     own = {source.path for source in sources}
     requirements: list[Requirement] = []
-    needs = dict.fromkeys(stated_needs(settings, {file.path for file in snapshot.files}))
+    needs = stated_needs(settings, {file.path for file in snapshot.files})
     running = dict.fromkeys(paths)
     for module in modules:
         reaching = reach(program, module)
@@ -79,18 +102,54 @@ def trace(snapshot: Snapshot, sources: Sequence[SourceScript], usage: Sequence[U
         if about and module.unit.tree is not None and (others := drop_unrelated(module.unit.tree, about)):
             problems += _unrelated(module.path, others)
             reaching = reach(program, module)
-        steps = requirements_of(program, module, reaching, own=own, about=about)
+        steps = requirements_of(program, module, reaching, own=own, about=about, known=values.text)
         requirements += [step for step in dict.fromkeys(steps) if step not in requirements]
-        needs.update(dict.fromkeys(data_needs(program, module, reaching, values)))
+        needs += data_needs(program, module, reaching, values)
         problems += _dynamic(reaching)
     problems += [_unparsed(path, error) for path, error in sorted(program.errors.items()) if path not in paths]
+    running.update(program.chosen)
+    hyperparameters = settings_of(snapshot, program, _modules(program, running), configs, usage, entries=paths)
+    kept = unfollowed(_each_once(needs))
     return Trace(
         requirements=tuple(requirements),
-        hyperparameters=settings_of(snapshot, _modules(program, running), configs, usage, entries=paths),
-        data_needs=unfollowed(needs),
+        hyperparameters=hyperparameters,
+        needs=kept,
+        data_needs=tuple(need.text for need in kept),
         reached=tuple(reached | running),
-        problems=tuple(dict.fromkeys(problems)),
+        problems=tuple(dict.fromkeys([*problems, *_undecided(hyperparameters)])),
     )
+
+
+def _each_once(needs: Iterable[Need]) -> list[Need]:
+    """Needs of several entry points, each with the place of its first use."""
+    found: dict[tuple[str, str], Need] = {}
+    for need in needs:
+        found.setdefault((need.kind, need.name), need)
+    return list(found.values())
+
+
+def _values(
+    program: Program, settings: Sequence[Hyperparameter], reached: Iterable[str], reachings: Sequence[Reaching]
+) -> Values:
+    """What the settings say of the code that may run."""
+    modules = _modules(program, reached)
+    assigned = assigned_options(_code(program, reached, reachings))
+    holders = found_holders([module.unit.tree for module in modules if module.unit.tree is not None])
+    return Values(settings, assigned, unset_options(modules, settings), holders)
+
+
+def _undecided(settings: Sequence[Hyperparameter]) -> list[Problem]:
+    """Settings that the code or a configuration leaves open: the candidates are named, none is taken."""
+    return [
+        Problem(
+            component="tracing.settings",
+            where=next((f"{at.path}:{at.start}" for at in item.evidence if isinstance(at, CodeEvidence)), item.name),
+            message=f"{item.name} may be {item.value.replace(SEVERAL, ' or ')}: what decides it is not known",
+            severity=Severity.INFO,
+        )
+        for item in settings
+        if SEVERAL in item.value and item.source != "command"
+    ]
 
 
 def _code(program: Program, paths: Iterable[str], reachings: Iterable[Reaching]) -> Iterator[ast.AST]:
@@ -124,19 +183,6 @@ def _commands(path: str, usage: Sequence[Usage]) -> list[tuple[str, ...]]:
             if word.endswith(".py") or "." in word
         )
     ]
-
-
-def _named_configs(snapshot: Snapshot, usage: Sequence[Usage]) -> list[str]:
-    known = {file.path for file in snapshot.files}
-    found = []
-    for step in usage:
-        for number, word in enumerate(step.argv):
-            path = posixpath.normpath(posixpath.join(step.directory, word.split("=")[-1]))
-            given = word.startswith("-") or (number > 0 and step.argv[number - 1].startswith("--"))
-            endings = (".yaml", ".yml", ".json", ".toml", *((".py",) if given else ()))
-            if path in known and path.endswith(endings):
-                found.append(path)
-    return list(dict.fromkeys(found))
 
 
 def _dynamic(reaching: Reaching) -> list[Problem]:

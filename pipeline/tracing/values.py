@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from pipeline.task import Hyperparameter
 from pipeline.tracing.arguments import as_number, literal
 
-__all__ = ["SEVERAL", "Names", "Values", "assigned_options", "holder_path"]
+__all__ = ["SEVERAL", "Names", "Values", "assigned_options", "found_holders", "holder_path"]
 
 SEVERAL: Final = " | "
 """Between the values of a setting that the commands of a task set differently."""
@@ -37,6 +38,11 @@ _PATHS: Final = frozenset(
         "osp.abspath", "osp.realpath",
     }
 )  # fmt: skip
+_JOINS: Final = frozenset({"os.path.join", "osp.join", "path.join", "join"})
+_HERE: Final = frozenset(
+    {"os.getcwd", "Path.cwd", "Path().cwd", "pathlib.Path.cwd", "Path", "hydra.utils.get_original_cwd"}
+)
+"""Where the program was started."""
 _CHANGES: Final[dict[str, Callable[[str], str]]] = {
     "lower": str.lower,
     "upper": str.upper,
@@ -45,12 +51,21 @@ _CHANGES: Final[dict[str, Callable[[str], str]]] = {
     "expanduser": str,
 }
 """Methods without arguments, and what they make of a text; a path stays one, absolute or not."""
+_MAKES_HOLDER: Final = re.compile(
+    r"(?:^|\.)(?:parse_args|parse_known_args|parse_args_into_dataclasses)$|^OmegaConf\.\w+$|"
+    r"^yaml\.(?:safe_|full_)?load$|^tyro\.cli$|^pyrallis\.parse$"
+)
 _DEEP: Final = 12
 _LONGEST: Final = 300
 
 
-def holder_path(node: ast.expr) -> str | None:
-    """`model.type` for `self.args.model.type`, `config["model"]["type"]` and `cfg.model.get("type")`; else None."""
+def holder_path(node: ast.expr, holders: Collection[str] = ()) -> str | None:
+    """`model.type` for `self.args.model.type`, `config["model"]["type"]` and `cfg.model.get("type")`; else None.
+
+    Args:
+        node: the expression.
+        holders: names that hold options in this program, beside those that such names usually are.
+    """
     parts: list[str] = []
     while True:
         if isinstance(node, ast.Attribute):
@@ -70,8 +85,27 @@ def holder_path(node: ast.expr) -> str | None:
         return None
     parts.append(node.id)
     parts.reverse()
-    last = next((number for number in range(len(parts) - 2, -1, -1) if parts[number] in _HOLDERS), None)
+    last = next((number for number in range(len(parts) - 2, -1, -1) if _holds(parts[number], holders)), None)
     return ".".join(parts[last + 1 :]) if last is not None else None
+
+
+def _holds(name: str, holders: Collection[str]) -> bool:
+    """Does a name hold options: is it one of the usual ones, or one with their ending (`model_args`)?"""
+    return name in _HOLDERS or name in holders or name.rpartition("_")[2] in {"args", "cfg", "config", "opts", "flags"}
+
+
+def found_holders(trees: Iterable[ast.AST]) -> set[str]:
+    """Names that are assigned what a parser of options or a reader of configurations returns."""
+    found: set[str] = set()
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                if not _MAKES_HOLDER.search(ast.unparse(node.value.func)):
+                    continue
+                for target in node.targets:
+                    first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
+                    found.update({first.id} if isinstance(first, ast.Name) else ())
+    return found
 
 
 def assigned_options(trees: Iterable[ast.AST]) -> set[str]:
@@ -93,11 +127,17 @@ class Values:
         settings: all settings, from `settings_of`.
         unknown: names that the code sets itself.
         unset: options that nothing sets: they are None.
+        holders: names that hold options, from `found_holders`.
     """
 
     def __init__(
-        self, settings: Iterable[Hyperparameter], unknown: Collection[str] = (), unset: Collection[str] = ()
+        self,
+        settings: Iterable[Hyperparameter],
+        unknown: Collection[str] = (),
+        unset: Collection[str] = (),
+        holders: Collection[str] = (),
     ) -> None:
+        self._holders = holders
         self.known: dict[str, str] = {
             **{name: "None" for name in sorted(unset) if name not in unknown},
             **{item.name: item.value for item in settings if SEVERAL not in item.value and item.name not in unknown},
@@ -105,12 +145,25 @@ class Values:
 
     def of(self, node: ast.expr) -> str | None:
         """The value of an expression that reads one option; None when it does not, or when it is not known."""
-        path = holder_path(node)
-        return self.known.get(path) if path is not None else None
+        path = holder_path(node, self._holders)
+        if path is None:
+            return None
+        found = self.known.get(path)
+        return found if found is not None else self._otherwise(node)
+
+    def section(self, node: ast.expr) -> str | None:
+        """The part of the configuration that an expression is (`model` of `cfg.model`); None when it is none."""
+        path = holder_path(node, self._holders)
+        return path if path is not None and any(name.startswith(f"{path}.") for name in self.known) else None
+
+    def _otherwise(self, node: ast.expr) -> str | None:
+        """`cli.get("modality", base.modality)`: what stands for an option that nothing sets."""
+        given = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+        return self.of(node.args[1]) if given and len(node.args) == 2 else None  # type: ignore[attr-defined]
 
     def _below(self, node: ast.expr) -> str | None:
         """The same where the holder is a part of the configuration (`config.path` is `model.path`), if one has it."""
-        path = holder_path(node)
+        path = holder_path(node, self._holders)
         found = [name for name in self.known if name.endswith(f".{path}")] if path else []
         return self.known[found[0]] if len(found) == 1 else None
 
@@ -152,7 +205,24 @@ class Values:
             return _path(sides) if separator else _joined("", sides)
         if isinstance(node, ast.Call):
             return self._called(node, names, depth)
+        if isinstance(node, ast.Subscript) and (part := self._part(node, names, depth)) is not None:
+            return part
         return self._above(node, names, depth)
+
+    def _part(self, node: ast.Subscript, names: Names, depth: int) -> str | None:
+        """`args.task.split("-", 1)[0]`."""
+        call, index = node.value, literal(node.slice) or ""
+        if index == "0" and ast.unparse(call) == "sys.argv":
+            return names("sys.argv")
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "split":
+            return None
+        given = [literal(item) or "" for item in call.args]
+        whole = self.text(call.func.value, names, depth)
+        counted = len(given) < 2 or given[1].isdigit()
+        if whole is None or not index.lstrip("-").isdigit() or not counted or given[:1] == [""]:
+            return None
+        parts = whole.split(given[0] if given else None, int(given[1]) if len(given) > 1 else -1)
+        return parts[int(index)] if -len(parts) <= int(index) < len(parts) else None
 
     def _above(self, node: ast.expr, names: Names, depth: int) -> str | None:
         """`path.parent` and `path.parents[1]`."""
@@ -169,16 +239,24 @@ class Values:
 
     def _called(self, node: ast.Call, names: Names, depth: int) -> str | None:
         called = ast.unparse(node.func)
-        if called in {"os.path.join", "osp.join", "path.join", "join"}:
-            return _path([self.text(item, names, depth) for item in node.args])
-        if called in _PATHS and node.args:
+        if called in _HERE and not node.args:
+            return "."
+        if called in _JOINS or (called in _PATHS and node.args):
             return _path([self.text(item, names, depth) for item in node.args])
         if called in {"os.path.dirname", "osp.dirname", "dirname"} and node.args:
             return _parent(self.text(node.args[0], names, depth))
-        if isinstance(node.func, ast.Attribute) and not node.args and node.func.attr in _CHANGES:
-            inner = self.text(node.func.value, names, depth)
-            return _CHANGES[node.func.attr](inner) if inner is not None else None
-        return None
+        return self._method(node.func, node.args, names, depth) if isinstance(node.func, ast.Attribute) else None
+
+    def _method(self, called: ast.Attribute, arguments: list[ast.expr], names: Names, depth: int) -> str | None:
+        """Methods of texts: `name.lower()`, `name.replace("_", "-")`."""
+        given = [literal(item) for item in arguments]
+        replaces = called.attr == "replace" and len(given) == 2 and None not in given and given[0] != ""
+        if not replaces and (given or called.attr not in _CHANGES):
+            return None
+        inner = self.text(called.value, names, depth)
+        if inner is None:
+            return None
+        return inner.replace(given[0] or "", given[1] or "") if replaces else _CHANGES[called.attr](inner)
 
 
 def _parent(path: str | None) -> str | None:
@@ -193,7 +271,7 @@ def _joined(separator: str, parts: list[str | None]) -> str | None:
 
 def _path(parts: list[str | None]) -> str | None:
     known = [part for part in parts if part is not None]
-    if not known or len(known) != len(parts):
+    if not known or len(known) != len(parts) or set(known) & {"None", "False", "True"}:
         return None
     found = posixpath.join(*known)
     return posixpath.normpath(found) if known[0] == "." or ".." in known else found

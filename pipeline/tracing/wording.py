@@ -7,9 +7,18 @@ import re
 from typing import Final, Literal
 
 from pipeline.tracing.callgraph import calls_in
+from pipeline.tracing.phrases import Known, phrases_of, split_name
 from pipeline.tracing.program import dotted
 
-__all__ = ["StepKind", "classify", "comment_above", "describe_block", "describe_function", "split_name"]
+__all__ = [
+    "StepKind",
+    "classify",
+    "comment_above",
+    "describe_block",
+    "describe_function",
+    "nothing_known",
+    "split_name",
+]
 
 StepKind = Literal["arguments", "data", "model", "training", "evaluation", "report", "other"]
 
@@ -30,42 +39,8 @@ _KINDS: Final[tuple[tuple[StepKind, str], ...]] = (
     ("model", "model* net* build init forward layer layers encoder decoder estimator classifier attention module"),
 )
 """Words of names and docstrings that tell the part of an experiment; the first kind that has one wins."""
-_EXTERNAL: Final[tuple[tuple[str, str], ...]] = (
-    ("backward optimizer.step optimiser.step optim.step opt.step scaler.step", "take optimisation steps"),
-    ("Adam AdamW SGD RMSprop LBFGS minimize least_squares curve_fit", "set up the optimiser {name}"),
-    ("savefig", "save a figure"),
-    ("to_csv json.dump np.save np.savez torch.save pickle.dump writerow write_text savez", "save results"),
-    (
-        "read_csv json.load np.load loadtxt genfromtxt load_dataset read_parquet torch.load safe_load",
-        "load data ({name})",
-    ),
-    (
-        "manual_seed random.seed np.random.seed default_rng seed_everything set_seed PRNGKey",
-        "fix the random seed",
-    ),
-    ("print info log_metrics log", "print the results"),
-    ("from_pretrained load_state_dict load_checkpoint", "load a pretrained model"),
-    ("DataLoader", "wrap the data in loaders"),
-    ("makedirs mkdir", "create the output directory"),
-    ("parse_args parse_known_args parse_args_into_dataclasses", "parse the command line"),
-)
-"""Calls into libraries that everybody knows, and what they say about a step."""
-_COMMON_CALLS: Final = frozenset(
-    {
-        "Path", "abs", "add_argument", "all", "any", "append", "bool", "copy", "dict", "endswith", "enumerate",
-        "exit", "extend", "filter", "float", "format", "get", "getattr", "hasattr", "int", "isinstance", "item",
-        "items", "join", "keys", "len", "list", "lower", "map", "max", "min", "open", "range", "replace", "round",
-        "set", "sorted", "split", "startswith", "str", "strip", "sum", "super", "time", "to", "tuple", "type",
-        "update", "upper", "values", "zip",
-    }
-)  # fmt: skip
-_LONGEST = 200
-
-
-def split_name(name: str) -> str:
-    """`fit_logistic` and `fitLogistic` in words: `fit logistic`."""
-    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).replace(".", "_").split("_")
-    return " ".join(part if part.isupper() and len(part) > 1 else part.lower() for part in parts if part)
+_LONGEST: Final = 200
+_PHRASES: Final = 5
 
 
 def classify(name: str, text: str = "") -> StepKind:
@@ -79,8 +54,19 @@ def classify(name: str, text: str = "") -> StepKind:
     return "other"
 
 
-def describe_function(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
-    """A sentence: the docstring's first, else the name in words with what the function calls and loops over."""
+def nothing_known(_: ast.expr) -> str | None:
+    """No expression has a known value."""
+    return None
+
+
+def describe_function(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, known: Known = nothing_known) -> str:
+    """A sentence: the docstring's first, else the name in words with what the function calls and loops over.
+
+    Args:
+        node: the function.
+        name: qualified within its file.
+        known: what expressions are in this run.
+    """
     docstring = ast.get_docstring(node) or ""
     first = _first_sentence(docstring)
     base = name.rsplit(".", 1)[-1]
@@ -95,16 +81,22 @@ def describe_function(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -
         text = text[:1].upper() + text[1:]
         if "." in name and not name.startswith("."):
             text += f" of {split_name(name.split('.')[-2])}"
-    details = _details(list(node.body))
+    details = _details(list(node.body), known)
     arguments = [argument.arg for argument in node.args.args if argument.arg not in {"self", "cls"}][:4]
     if not details and arguments:
         details = f"from {', '.join(arguments)}"
     return _cut(f"{text} ({name})" + (f": {details}" if details else ""))
 
 
-def describe_block(statements: list[ast.stmt], comment: str) -> str:
-    """A sentence for consecutive statements: the comment above them, else what they loop over, call and print."""
-    details = _details(statements)
+def describe_block(statements: list[ast.stmt], comment: str, known: Known = nothing_known) -> str:
+    """A sentence for consecutive statements: the comment above them, else what they loop over, call and print.
+
+    Args:
+        statements: in the order of the code.
+        comment: what stands above them.
+        known: what expressions are in this run.
+    """
+    details = _details(statements, known)
     if _is_prose(comment):
         text = comment[:1].upper() + comment[1:].rstrip(" .:")
         return _cut(f"{text}" + (f": {details}" if details and len(text) < 60 else ""))
@@ -142,10 +134,9 @@ def _first_sentence(docstring: str) -> str:
     return _cut(text[:1].upper() + text[1:]) if len(re.findall(r"[A-Za-z]{2,}", text)) >= 2 else ""
 
 
-def _details(statements: list[ast.stmt]) -> str:
-    """`for each seed in seeds, call make_data, fit and score; print the results`."""
-    calls: list[str] = []
-    phrases: list[str] = []
+def _details(statements: list[ast.stmt], known: Known) -> str:
+    """`for each seed in seeds: make data (make_data), fit, score; print the results`."""
+    calls: list[ast.Call] = []
     loops: list[str] = []
     for statement in statements:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -155,32 +146,12 @@ def _details(statements: list[ast.stmt]) -> str:
                 loops.append(f"for each {_short(node.target)} in {_short(node.iter)}")
             elif isinstance(node, ast.While) and not loops:
                 loops.append(f"while {_short(node.test)}")
-        for call in calls_in(statement):
-            name = dotted(call.func)
-            if not name:
-                continue
-            phrase = next((text for known, text in _EXTERNAL if _is_one_of(name, known)), None)
-            if phrase:
-                phrase = phrase.format(name=name.rsplit(".", 1)[-1])
-                if phrase not in phrases:
-                    phrases.append(phrase)
-            elif _worth_naming(name) and name not in calls:
-                calls.append(name)
-    parts = []
-    if loops:
-        parts.append(", ".join(loops))
-    if calls:
-        parts.append(f"call {', '.join(calls[:4])}")
-    return "; ".join(filter(None, [", ".join(parts), *phrases[:3]]))
-
-
-def _is_one_of(name: str, known: str) -> bool:
-    return any(name == end or name.endswith(f".{end}") for end in known.split())
-
-
-def _worth_naming(name: str) -> bool:
-    tail = name.rsplit(".", 1)[-1]
-    return tail not in _COMMON_CALLS
+        calls += calls_in(statement)
+    done = phrases_of(calls, known)[:_PHRASES]
+    looped = ", ".join(loops)
+    if not looped or not done:
+        return looped or "; ".join(done)
+    return f"{looped}: {'; '.join(done)}"
 
 
 def _short(node: ast.expr) -> str:

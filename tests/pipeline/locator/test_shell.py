@@ -84,3 +84,9 @@ def test_what_runs_no_script_is_no_launch():
 def test_placeholders_are_told_from_values():
     assert all(map(is_placeholder, ["/path/to/data", "<model>", "$1", "{name}", "..."]))
     assert not any(map(is_placeholder, ["data/x.csv", "0.1", "meta-llama/Llama-2-7b-hf", "a=1"]))
+
+
+def test_what_the_reader_puts_in_is_no_redirection_and_the_own_directory_is_none():
+    (step,) = parse_shell("python run.py --out <your_output_dir> --config $(pwd)/c.yaml > log.txt")
+    assert step.argv == ("python", "run.py", "--out", "<your_output_dir>", "--config", "c.yaml")
+    assert normalise(("python", "-um", "pkg.train", "--lr", "1")).target == "pkg.train"

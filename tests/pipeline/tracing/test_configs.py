@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pipeline.task import SourceScript, Usage
 from pipeline.tracing import trace
 from pipeline.tracing.arguments import literal
-from pipeline.tracing.configs import _read, config_values
+from pipeline.tracing.config_files import read_config
+from pipeline.tracing.configs import config_values
 from tests.pipeline.locator.repositories import make
 
 HYDRA = {
@@ -73,9 +74,9 @@ def test_a_function_that_builds_a_configuration_is_read(tmp_path):
     code += "    other = 3\n    config.model = dict(width=8 * 4)\n    return config\n"
     found = values(make(tmp_path, {"c.py": code}), "c.py")
     assert found == {
-        "config.tau": ("0.9", "c.py", 3),
-        "config.steps": ("1000000", "c.py", 4),
-        "config.model.width": ("32", "c.py", 6),
+        "tau": ("0.9", "c.py", 3),
+        "steps": ("1000000", "c.py", 4),
+        "model.width": ("32", "c.py", 6),
     }
 
 
@@ -138,18 +139,18 @@ def test_files_that_name_each_other_end(tmp_path):
         ("c.ini", "[model]\nwidth = 64\n"),
         ("c.py", "model = dict(\n    width=64)\n"),
         ("c.yml", "model:\n  width: 64\n"),
+        ("c.gin", "model.width = 64  # of each layer\n"),
     ],
 )
 def test_every_form_gives_names_values_and_lines(tmp_path, path, text):
-    name, value, line = _read(path, text)[0]
+    ((name, (value, _, line)),) = values(make(tmp_path, {path: text}), path).items()
     assert (name, value) == ("model.width", "64")
     assert "width" in text.splitlines()[line - 1]
-    assert set(values(make(tmp_path, {path: text}), path)) == {"model.width"}
 
 
-@given(st.sampled_from([".yaml", ".json", ".toml", ".ini", ".py"]), st.text(max_size=60))
+@given(st.sampled_from([".yaml", ".json", ".toml", ".ini", ".gin"]), st.text(max_size=60))
 def test_no_text_is_an_error(end, text):
-    for name, _, line in _read(f"c{end}", text):
+    for name, _, line in read_config(f"c{end}", text):
         assert name
         assert line >= 1
 

@@ -99,7 +99,7 @@ def test_of_what_lies_elsewhere_the_part_that_speaks_of_the_task_is_kept(tmp_pat
         step.text for step in trace(snapshot, [source], [], about="How strong is the turbulence?").requirements
     )
     assert "estimate_turbulence)" in texts
-    assert "(write_archive)" not in texts
+    assert "(write_archive):" not in texts  # the call is named, the function is no step
     everything = " ".join(step.text for step in trace(snapshot, [source], []).requirements)
     assert "(write_archive)" in everything
 
