@@ -63,13 +63,13 @@ class Snapshot(Record):
     """When the commit was made (ISO 8601 with offset, as the committer's clock said)."""
 
     def text(self, path: str, limit: int = 2_000_000) -> str:
-        """The text of a file (UTF-8, undecodable bytes replaced), at most `limit` bytes.
+        """The text of a file (UTF-8, its byte order mark left out, undecodable bytes replaced), at most `limit` bytes.
 
         Raises:
             FileNotFoundError: no such file in the snapshot.
         """
         with (self.root / path).open("rb") as stream:
-            return stream.read(limit).decode("utf-8", "replace")
+            return stream.read(limit).decode("utf-8-sig", "replace")
 
     def save(self, *, requested: str | None = None) -> Path:
         """Write everything but `root` beside it, as `<root>.json`; the mark of a finished export.

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pydantic import Field, ValidationError
 
-from pipeline.errors import FailureKind
+from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import (
     TOOL_NOTICE,
     BudgetLimits,
@@ -94,6 +94,8 @@ class AgentRun(StoredRecord):
     steps: tuple[AgentStep, ...]
     runs: RunsRecord | None = None
     """None: nothing could be executed."""
+    ended: str = ""
+    """What cut it short (the endpoint, the budget, the user); empty: it came to its own end."""
 
 
 def run_agent(
@@ -107,6 +109,7 @@ def run_agent(
     limits: AgentLimits,
     reporter: Reporter,
     runner: AgentSandbox | None = None,
+    cut: Callable[[AgentRun], None] | None = None,
 ) -> AgentRun:
     """Find the chain of scripts that answers a task, with a model.
 
@@ -120,6 +123,7 @@ def run_agent(
         limits: turns, calls, repairs and money.
         reporter: notes of stage `locate`.
         runner: a sandbox with a budget, for the tool `run`; None: the agent only reads.
+        cut: told the way so far, with `ranking` as its result, where it ends before its time; what is raised follows.
 
     Returns:
         The trajectory, and in `location` the model's chain or `not_found` (reasons begin with `model:`), or `ranking`
@@ -131,11 +135,17 @@ def run_agent(
     """
     files = FileLines(snapshot)
     toolbox = Toolbox(index, files, ranking, document, limits.result_characters, runner)
-    conversation = _Conversation(index, query, client, files, toolbox, ranking, limits, reporter)
+    conversation = _Conversation(index, query, client, files, toolbox, ranking, limits, reporter, runner)
     with contextlib.ExitStack() as stack:
         if limits.budget != BudgetLimits():
             stack.enter_context(client.scope("stage", "locate agent", limits.budget))
-        answer, reason = conversation.hold()
+        try:
+            answer, reason = conversation.hold()
+        except (ExpbenchError, KeyboardInterrupt) as error:
+            if cut is not None and conversation.steps:
+                ended = error.cause if isinstance(error, ExpbenchError) else "interrupted"
+                cut(conversation.run(ranking, accepted=False, ended=ended))
+            raise
     if runner is not None and runner.problems:
         ranking = ranking.evolve(problems=(*ranking.problems, *runner.problems))
     if conversation.left_out:
@@ -147,11 +157,7 @@ def run_agent(
         reporter.note(_STAGE, message)
     else:
         location = _location(answer, index, query, ranking, toolbox, client.config.model)
-    return AgentRun(
-        location=location, accepted=answer is not None, model=client.config.model,
-        prompt=conversation.prompt.ref, steps=tuple(conversation.steps),
-        runs=runner.record if runner is not None else None,
-    )  # fmt: skip
+    return conversation.run(location, accepted=answer is not None)
 
 
 class _Conversation:
@@ -167,11 +173,12 @@ class _Conversation:
         ranking: Location,
         limits: AgentLimits,
         reporter: Reporter,
+        runner: AgentSandbox | None,
     ) -> None:
         self.prompt = load_prompt("pipeline.locator.prompts", "locate_agent")
         self.steps: list[AgentStep] = []
         self._client, self._files, self._toolbox = client, files, toolbox
-        self._limits, self._reporter = limits, reporter
+        self._limits, self._reporter, self._runner = limits, reporter, runner
         self._candidates = ranking.chain.entries if ranking.chain is not None else ()
         self._repairs = 0
         self._complaint = ""
@@ -192,6 +199,13 @@ class _Conversation:
                 ranking=shown,
             )
         ]
+
+    def run(self, location: Location, *, accepted: bool, ended: str = "") -> AgentRun:
+        """The way so far, with its result."""
+        return AgentRun(
+            location=location, accepted=accepted, model=self._client.config.model, prompt=self.prompt.ref,
+            steps=tuple(self.steps), runs=self._runner.record if self._runner is not None else None, ended=ended,
+        )  # fmt: skip
 
     def hold(self) -> tuple[AgentAnswer | None, str]:
         """The accepted answer, or None and why there is none."""
@@ -226,6 +240,8 @@ class _Conversation:
         for number, call in enumerate(reply.tool_calls):
             if answer is not None:
                 text = "not looked at: an answer was accepted"
+            elif self._repairs > self._limits.repairs:
+                text = "not looked at: too many answers did not hold"
             elif call.name == SUBMIT:
                 answer, text = self._submitted(call)
             elif number >= self._limits.calls_per_turn:
@@ -255,7 +271,7 @@ class _Conversation:
             return None, self._repair(f"The answer does not fit the schema: {said(error)}")
         wrong = complaints_about(answer, self._files, self._candidates, len(self._toolbox.searched))
         if wrong:
-            shown = "\n".join(f"- {complaint}" for complaint in wrong[:12])
+            shown = "\n".join(f"- {shorten(complaint, 600)}" for complaint in wrong[:12])
             return None, self._repair(f"The answer does not hold:\n{shown}\nCorrect it and submit again.")
         return answer, "accepted"
 
@@ -323,7 +339,7 @@ def _location(
         belongs = 1.0 - ranking.confidence if ranking.chain is not None else ranking.confidence
         return Location(
             ranked=ranking.ranked, chain=None, not_found=NotFound(reason=reason, searched=searched),
-            confidence=round(belongs, 4), problems=tuple(problems),
+            confidence=round(belongs, 4), problems=tuple(problems), embeddings=ranking.embeddings,
         )  # fmt: skip
     members = [file.path for file in answer.chain]
     right, _ = confidence(measure(found, query, members))
@@ -340,13 +356,13 @@ def _location(
     chain = Chain(sources=sources, usage=tuple(usage_of(step) for step in answer.commands), confidence=round(right, 4))
     others = [item for item in (ranking.chain, *ranking.alternatives) if item is not None]
     alternatives = tuple(item for item in others if set(item.entries) != set(chain.entries))
-    problems = [*base, *toolbox.flagged, *dropped]
+    problems = [*base, *toolbox.flagged, *dropped, *_left_unsaid(answer, ranking)]
     if set(decided) != set(chain.entries):
         named = ", ".join(decided) if decided else "not_found"
         problems.append(_against(f"the deterministic search decided {named}, the model {', '.join(chain.entries)}"))
     return Location(
         ranked=ranking.ranked, chain=chain, alternatives=alternatives, confidence=chain.confidence,
-        problems=tuple(problems),
+        problems=tuple(problems), embeddings=ranking.embeddings,
     )  # fmt: skip
 
 
@@ -360,6 +376,13 @@ def _of_chain(problem: Problem, ranking: Location) -> bool:
 
 def _dropped(path: str, why: str) -> Problem:
     return Problem(component=_COMPONENT, where=path, message=f"model: not kept: {why}", severity=Severity.INFO)
+
+
+def _left_unsaid(answer: AgentAnswer, ranking: Location) -> list[Problem]:
+    """Wrappers and configurations of the deterministic chain that the model says nothing of."""
+    said = {file.path for file in answer.chain} | {file.path for file in answer.dropped}
+    sources = ranking.chain.sources if ranking.chain is not None else ()
+    return [_dropped(source.path, "no reason is given") for source in sources if source.path not in said]
 
 
 def _shortened(characters: int) -> Problem:

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -28,10 +28,13 @@ _NEEDED: Final = (*_RUNNABLE, ".yaml", ".yml", ".toml", ".gin")
 _WRITES: Final = re.compile(r"out|save|dump|write|dest|export", re.I)
 
 
+Path = Annotated[str, Field(max_length=1000)]
+
+
 class AgentQuote(Record):
     """Lines of a repository file, copied word for word."""
 
-    path: str
+    path: Path
     start: int = Field(ge=1, description="first line, counted from 1")
     end: int = Field(ge=1, description="last line, included")
     quote: str = Field(min_length=1, max_length=4000, description="text that stands in these lines, copied exactly")
@@ -40,7 +43,7 @@ class AgentQuote(Record):
 class KeptFile(Record):
     """A file of the chain."""
 
-    path: str
+    path: Path
     role: Literal["entry", "config", "wrapper", "library"]
     why: str = Field(min_length=1, max_length=600)
     evidence: tuple[AgentQuote, ...] = Field(min_length=1, max_length=6)
@@ -49,7 +52,7 @@ class KeptFile(Record):
 class DroppedFile(Record):
     """A candidate of the deterministic search that does not belong, and why."""
 
-    path: str
+    path: Path
     why: str = Field(min_length=1, max_length=600)
     evidence: tuple[AgentQuote, ...] = Field(min_length=1, max_length=4)
 
@@ -57,10 +60,10 @@ class DroppedFile(Record):
 class AgentCommand(Record):
     """One command of the chain."""
 
-    argv: tuple[str, ...] = Field(
+    argv: tuple[Annotated[str, Field(max_length=4000)], ...] = Field(
         min_length=1, max_length=200, description='e.g. ["python", "train.py", "--seed", "1"]'
     )
-    directory: str = Field(default=".", description="where it is run, relative to the root of the repository")
+    directory: Path = Field(default=".", description="where it is run, relative to the root of the repository")
     why: str = Field(min_length=1, max_length=600, description="where the command and its arguments come from")
 
 
@@ -109,6 +112,8 @@ class _Checker:
                 yield f"{file.path} is both kept and dropped"
             if file.path not in self.files:
                 yield f"{file.path} (dropped) is no file of the repository"
+            if not any(self._concerns(quote, file.path) for quote in file.evidence):
+                yield f"no evidence for {file.path} (dropped) is from that file or names it"
             yield from self._quotes(file.evidence, f"{file.path} (dropped)")
 
     def _concerns(self, quote: AgentQuote, path: str) -> bool:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -50,8 +51,10 @@ class RunsRecord(Record):
 class RunCommand(Record):
     """Run a command on a copy of the repository."""
 
-    argv: tuple[str, ...] = Field(min_length=1, max_length=60, description="a list of words; there is no shell")
-    directory: str = Field(default=".", description="relative to the root of the repository")
+    argv: tuple[Annotated[str, Field(max_length=4000)], ...] = Field(
+        min_length=1, max_length=60, description="a list of words; there is no shell"
+    )
+    directory: str = Field(default=".", max_length=1000, description="relative to the root of the repository")
 
 
 @dataclass(slots=True)

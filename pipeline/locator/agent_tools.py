@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
-import time
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pipeline.llm import ToolCall, ToolSpec, addressed_to_models
 from pipeline.locator.agent_answer import AgentAnswer
 from pipeline.locator.agent_runs import AgentSandbox, RunCommand
+from pipeline.locator.agent_search import PatternSearch, SearchTime
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.lexical import Lexicon, Vocabulary
 from pipeline.locator.locate import Location
@@ -33,16 +34,20 @@ _LISTED: Final = 200
 _MATCHES: Final = 60
 _LINE: Final = 400
 _PASSAGES: Final = 6
-_PATTERN_SECONDS: Final = 2.0
-"""Per file; a pattern that takes longer backtracks without end (a plain one reads 2 MB in under 0.1 s)."""
+_SEARCH_SECONDS: Final = 20.0
+"""Of processor time for one search, whatever the number of files."""
+_SEARCHES_SECONDS: Final = 120.0
+"""For all searches of one task."""
+_WORDS: Final = 400
+"""Letters of a path, title or command in a listing."""
 _SUBJECTS: Final = 25
 
 
 class _List(Record):
     """List files."""
 
-    directory: str = Field(default=".", description="relative to the root of the repository")
-    pattern: str = Field(default="*", description="of the path below it, with * and ?")
+    directory: str = Field(default=".", max_length=1000, description="relative to the root of the repository")
+    pattern: str = Field(default="*", max_length=300, description="of the path below it, with * and ?")
     start: int = Field(default=1, ge=1, description="number of the first entry shown")
 
 
@@ -50,7 +55,7 @@ class _Grep(Record):
     """Search file contents."""
 
     pattern: str = Field(min_length=1, max_length=300, description="a regular expression, matched line by line")
-    path: str = Field(default="*", description="only in paths like this, with * and ?")
+    path: str = Field(default="*", max_length=300, description="only in paths like this, with * and ?")
     ignore_case: bool = True
     start: int = Field(default=1, ge=1, description="number of the first match shown")
 
@@ -58,7 +63,7 @@ class _Grep(Record):
 class _Read(Record):
     """Read lines of a file."""
 
-    path: str
+    path: str = Field(max_length=1000)
     start: int = Field(default=1, ge=1)
     end: int | None = Field(default=None, ge=1, description="last line; left out: as far as fits")
 
@@ -66,13 +71,15 @@ class _Read(Record):
 class _References(Record):
     """What a file has to do with others."""
 
-    path: str
+    path: str = Field(max_length=1000)
 
 
 class _Readme(Record):
     """Read the documentation."""
 
-    section: str = Field(default="", description="a title of the table of contents; empty: the table of contents")
+    section: str = Field(
+        default="", max_length=300, description="a title of the table of contents; empty: the table of contents"
+    )
 
 
 class _Paper(Record):
@@ -111,6 +118,7 @@ class Toolbox:
         self._index, self._files, self._ranking, self._characters = index, files, ranking, characters
         self._passages = _passages(document) if document is not None else ()
         self._lexicon = Lexicon.of([text for _, text in self._passages], Vocabulary())
+        self._time = SearchTime(_SEARCHES_SECONDS)
         self.searched: list[str] = []
         """What was looked at, in order, each once."""
         self._flagged: dict[str, Problem] = {}
@@ -161,7 +169,7 @@ class Toolbox:
     def call(self, call: ToolCall) -> str:
         """The result of one call; a call that does not fit is answered with what is wrong with it."""
         if call.name not in self._tools:
-            return f"There is no tool {call.name!r}. The tools are {', '.join([*self._tools, SUBMIT])}."
+            return f"There is no tool {call.name[:60]!r}. The tools are {', '.join([*self._tools, SUBMIT])}."
         model, _, function = self._tools[call.name]
         try:
             arguments = model.model_validate(call.arguments)
@@ -196,30 +204,27 @@ class Toolbox:
         return _page(paths, wanted.start, _LISTED, self._characters, "files")
 
     def _grep(self, wanted: _Grep) -> str:
-        import regex  # type: ignore[import-untyped]  # re has no time limit, and the pattern is the model's
-
         try:
-            pattern = regex.compile(wanted.pattern, regex.IGNORECASE if wanted.ignore_case else 0)
-        except regex.error as error:
-            return f"The pattern is no regular expression: {error}."
+            search = PatternSearch(wanted.pattern, ignore_case=wanted.ignore_case, together=self._time,
+                                   seconds=_SEARCH_SECONDS)  # fmt: skip
+        except ValueError as error:
+            return f"The pattern is no regular expression that can be searched for: {error}."
         found: list[str] = []
-        slow: list[str] = []
-        for file in self._index.snapshot.files:
-            if not self._files.readable(file.path) or not fnmatch.fnmatchcase(file.path, wanted.path):
-                continue
-            lines = self._files.lines(file.path)
-            try:
-                numbers = _matching(pattern, [text for _, text in lines])
-            except TimeoutError:
-                slow.append(file.path)
-                continue
-            for index in numbers:
+        wherein = [file.path for file in self._index.snapshot.files
+                   if self._files.readable(file.path) and fnmatch.fnmatchcase(file.path, wanted.path)]  # fmt: skip
+        for path in wherein:
+            if search.ended:
+                break
+            lines = self._files.lines(path)
+            for index in search.lines(path, [text for _, text in lines]):
                 number, text = lines[index]
-                found.append(f"{file.path}:{number}: {text[:_LINE]}")
-                self.flag(file.path, text[:_LINE], number - 1)
-        self._note(f"grep {wanted.pattern!r} in {wanted.path}: {len(found)} lines")
-        page = _page(found, wanted.start, _MATCHES, self._characters, "matching lines")
-        return page + (f"\nThe pattern was too slow for {', '.join(slow[:5])}: simplify it." if slow else "")
+                found.append(f"{path}:{number}: {text[:_LINE]}")
+                self.flag(path, text[:_LINE], number - 1)
+        left_out = search.told(len(wherein))
+        self._note(
+            f"grep {wanted.pattern!r} in {wanted.path}: {len(found)} lines{', not in all files' if left_out else ''}"
+        )
+        return _page(found, wanted.start, _MATCHES, self._characters, "matching lines") + left_out
 
     def _read(self, wanted: _Read) -> str:
         if not self._files.readable(wanted.path):
@@ -260,14 +265,14 @@ class Toolbox:
             for verb, edges in backward.items()
         ]
         parts += [
-            f"command in {command.path}:{command.line}: {' '.join(command.launch.argv)} (from {command.directory})"
+            f"command in {command.path}:{command.line}: {_argv(command.launch.argv)} (from {command.directory})"
             for command in [item for item in links.commands if item.target == path][:_SUBJECTS]
         ]
-        mentions = [f"{section.path}:{section.line} {section.title}" for section, named, run in links.sections
+        mentions = [f"{section.path}:{section.line} {section.title[:_WORDS]}" for section, named, run in links.sections
                     if path in named | run]  # fmt: skip
         parts.append(f"mentioned in: {_some(mentions)}")
         self._note(f"references of {path}")
-        return "\n".join(parts)
+        return _page(parts, 1, len(parts), self._characters, "kinds of references")
 
     def _readme(self, wanted: _Readme) -> str:
         sections = [section for section, _, _ in self._index.links.sections]
@@ -275,7 +280,8 @@ class Toolbox:
             return "The repository has no README and no documentation."
         if not wanted.section.strip():
             self._note(f"documentation: {len(sections)} sections")
-            titles = [f"{item.path}:{item.line} {item.title or '(before the first heading)'}" for item in sections]
+            titles = [f"{item.path}:{item.line} {item.title[:_WORDS] or '(before the first heading)'}"
+                      for item in sections]  # fmt: skip
             return _page(titles, 1, _LISTED, self._characters, "sections")
         low = wanted.section.strip().lower()
         chosen = [item for item in sections if low in f"{item.path}:{item.line} {item.title}".lower()]
@@ -332,7 +338,7 @@ def describe_ranking(ranking: Location, shown: int) -> str:
         if number:
             parts.append(f"Alternative {number} (probability {chain.confidence:.2f}):")
         parts += [f"  {file.role}: {file.path}" for file in chain.sources]
-        parts += [f"  command in {step.directory}: {' '.join(step.argv)} ({step.reason})" for step in chain.usage[:6]]
+        parts += [f"  command in {step.directory}: {_argv(step.argv)} ({step.reason})" for step in chain.usage[:6]]
     parts.append("Files by score:")
     parts += [
         f"  {number}. {file.path} ({file.role}, {file.score:.2f}): {'; '.join(file.reasons)}"
@@ -344,20 +350,7 @@ def describe_ranking(ranking: Location, shown: int) -> str:
 def said(error: ValidationError) -> str:
     """A validation error in words for the model."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the value'}: {e['msg']}" for e in found[:8])
-
-
-def _matching(pattern: Any, lines: Sequence[str]) -> list[int]:
-    """Numbers of the lines that match; the time limit is for all of them together."""
-    end = time.monotonic() + _PATTERN_SECONDS
-    found = []
-    for number, text in enumerate(lines):
-        left = end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        if pattern.search(text, timeout=left):
-            found.append(number)
-    return found
+    return "; ".join(f"{'.'.join(map(str, e['loc']))[:100] or 'the value'}: {e['msg']}" for e in found[:8])
 
 
 def _page(items: Sequence[str], start: int, most: int, characters: int, what: str) -> str:
@@ -376,6 +369,12 @@ def _page(items: Sequence[str], start: int, most: int, characters: int, what: st
         return f"There are only {len(items)} {what}."
     head = f"{what} {start} to {start + len(shown) - 1} of {len(items)}"
     return f"{head}:\n" + "\n".join(shown)
+
+
+def _argv(words: Sequence[str]) -> str:
+    """A command as it is typed; the end of a long one is counted."""
+    text = shlex.join(words)
+    return text if len(text) <= _WORDS else f"{text[:_WORDS]} [{len(text) - _WORDS} more characters]"
 
 
 def _some(paths: Sequence[str]) -> str:

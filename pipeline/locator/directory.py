@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Final
 
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.locator.inventory import some_of
 from pipeline.repository import RepositoryFile, RepositoryRef, Snapshot
 from pipeline.schema import Problem, Severity
 
 __all__ = ["directory_snapshot"]
 
 _CHUNK: Final = 1 << 20
+_LFS: Final = b"version https://git-lfs.github.com/spec/"
+_LFS_SIZE: Final = 1024
+"""Bytes of which a pointer has fewer, says its specification."""
+_MODULES_SIZE: Final = 1_000_000
+_SUBMODULE: Final = re.compile(r"^\s*path\s*=\s*\"?([^\"\n]+?)/?\"?\s*$", re.M)
 _LEFT_OUT: Final = frozenset({".git", ".hg", ".svn"})
 
 
@@ -56,6 +63,7 @@ def directory_snapshot(root: Path) -> Snapshot:
     if not files:
         raise _invalid(FailureKind.REPOSITORY_EMPTY, root, "the directory holds no file")
     files.sort(key=lambda file: file.path)
+    problems += [*_pointers(root, files), *_missing_submodules(root, files), *_part_of_more(root)]
     identity = digest_of([[file.path, file.sha256] for file in files])
     ref = RepositoryRef(url=root.absolute().name or "root", commit=identity[:40])
     return Snapshot(ref=ref, root=root.absolute(), files=tuple(files), problems=tuple(problems))
@@ -82,6 +90,53 @@ def _file(root: Path, path: Path) -> tuple[RepositoryFile | None, Problem | None
         binary=b"\0" in head,
     )
     return file, None
+
+
+def _pointers(root: Path, files: list[RepositoryFile]) -> list[Problem]:
+    """Data that `git lfs pull` would have brought."""
+    found = [
+        file.path for file in files if file.size < _LFS_SIZE and not file.binary and _starts(root, file.path, _LFS)
+    ]
+    if not found:
+        return []
+    message = f"{some_of(found)}: Git LFS pointers, whose contents are not here (`git lfs pull` gets them)"
+    return [_problem(found[0], message, Severity.INFO)]
+
+
+def _starts(root: Path, path: str, beginning: bytes) -> bool:
+    try:
+        with (root / path).open("rb") as stream:
+            return stream.read(len(beginning)) == beginning
+    except OSError:  # its name is not UTF-8, or it is gone: said elsewhere
+        return False
+
+
+def _missing_submodules(root: Path, files: list[RepositoryFile]) -> list[Problem]:
+    """Directories of `.gitmodules` without a file."""
+    listed = next((file for file in files if file.path == ".gitmodules" and file.size < _MODULES_SIZE), None)
+    if listed is None:
+        return []
+    text = (root / listed.path).read_text(encoding="utf-8", errors="replace")
+    held = {file.path for file in files}
+    message = "a submodule that is not checked out: its files were not searched"
+    return [
+        _problem(path, message, Severity.WARNING)
+        for path in sorted(set(_SUBMODULE.findall(text)))
+        if not any(name.startswith(f"{path}/") for name in held)
+    ]
+
+
+def _part_of_more(root: Path) -> list[Problem]:
+    """A directory inside of a work tree: what it imports from outside is not seen."""
+    root = root.resolve()
+    if (root / ".git").exists():
+        return []
+    above = next((parent for parent in root.parents if (parent / ".git").exists()), None)
+    if above is None:
+        return []
+    place = root.relative_to(above).as_posix()
+    message = f"only {place} of the git repository {above.name} was searched: what lies outside of it is not seen"
+    return [_problem(".", message, Severity.INFO)]
 
 
 def _name(root: Path, path: Path) -> str:

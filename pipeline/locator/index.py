@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import graphlib
 import json
 import os
 import posixpath
@@ -22,7 +23,7 @@ import numpy.typing as npt
 from pipeline.digests import digest_of
 from pipeline.locator.documents import DocumentSection, read_document
 from pipeline.locator.facts import FileFacts, Import, analyse
-from pipeline.locator.inventory import ListedFile, list_files, read_text
+from pipeline.locator.inventory import ListedFile, list_files, read_text, some_of
 from pipeline.locator.lexical import Bag, Lexicon, Vocabulary
 from pipeline.locator.links import Links, find_links
 from pipeline.locator.priors import static_signals
@@ -36,7 +37,7 @@ __all__ = ["RepositoryIndex", "build_index"]
 
 Vector = npt.NDArray[np.float64]
 # Raise when `FileFacts` or what fills it changes: older cache entries are then not read.
-_FACTS_VERSION = 6
+_FACTS_VERSION = 7
 _MAIN_PACKAGE = 0.25
 """Share of the files from which a package is the project itself rather than one part of it."""
 _DATA_CONFIG = {"json", "toml", "cfg", "ini"}
@@ -102,7 +103,7 @@ def build_index(snapshot: Snapshot, *, cache: Path | None = None) -> RepositoryI
     links = find_links(read, documents)
     used = _configurations(links)
     kept = [facts for facts in read if _can_matter(facts, used, bags)]
-    problems += [_unparsed(facts) for facts in kept if facts.error]
+    problems += [*(_unparsed(facts) for facts in kept if facts.error), *_generated(kept), *_cycle(kept, links)]
     chunks = [(number, bag) for number, facts in enumerate(kept) for bag in bags[facts.path][1]]
 
     static = static_signals(kept, links)
@@ -179,12 +180,28 @@ def _can_matter(facts: FileFacts, used: set[str], bags: dict[str, tuple[Bag, lis
 
 
 def _unparsed(facts: FileFacts) -> Problem:
-    return Problem(
-        component="locator.index",
-        where=facts.path,
-        message=f"not valid Python 3 ({facts.error}): ranked by its text only",
-        severity=Severity.WARNING,
-    )
+    what = "no notebook that can be read" if facts.path.endswith(".ipynb") else "not valid Python 3"
+    return _problem(facts.path, f"{what} ({facts.error}): ranked by its text only", Severity.WARNING)
+
+
+def _generated(kept: list[FileFacts]) -> list[Problem]:
+    found = [facts.path for facts in kept if facts.generated]
+    message = f"{some_of(found)}: written by a program, by their header or the length of their lines: they rank low"
+    return [_problem(found[0], message, Severity.INFO)] if found else []
+
+
+def _cycle(kept: list[FileFacts], links: Links) -> list[Problem]:
+    """One circle of imports, where there is one: Python resolves some of them, and others fail when they are run."""
+    try:
+        graphlib.TopologicalSorter({facts.path: sorted(links.imports.get(facts.path, ())) for facts in kept}).prepare()
+    except graphlib.CycleError as error:
+        circle = error.args[1]
+        return [_problem(circle[0], f"imports lead in a circle: {some_of(circle[:-1])}", Severity.INFO)]
+    return []
+
+
+def _problem(where: str, message: str, severity: Severity) -> Problem:
+    return Problem(component="locator.index", where=where, message=message, severity=severity)
 
 
 def _facts(snapshot: Snapshot, file: ListedFile, cache: Path | None) -> tuple[FileFacts, list[Problem]]:
@@ -230,7 +247,7 @@ def _load(path: Path, file: ListedFile) -> FileFacts | None:
         )
         values["commands"] = tuple(_invocation(item) for item in values["commands"])
         values["targets"] = {name: tuple(map(_invocation, items)) for name, items in values["targets"].items()}
-        for name in ("definitions", "references", "hydra", "groups", "defaults", "labels"):
+        for name in ("definitions", "references", "patterns", "hydra", "groups", "defaults", "labels"):
             values[name] = tuple(values[name])
         return FileFacts(file=file, **values)
     except (OSError, ValueError, KeyError, TypeError):

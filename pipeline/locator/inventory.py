@@ -8,13 +8,14 @@ from __future__ import annotations
 import posixpath
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from pipeline.repository import RepositoryFile, Snapshot
 from pipeline.schema import Problem, Severity
 
-__all__ = ["Kind", "ListedFile", "list_files", "read_text"]
+__all__ = ["Kind", "ListedFile", "is_generated", "list_files", "read_text", "some_of"]
 
 Kind = Literal["python", "notebook", "shell", "config", "make", "document"]
 
@@ -41,6 +42,9 @@ _CONFIG_LIMIT = 60_000
 """A configuration that people write stays below this (largest among 16 published repositories: 21 kB); more is data."""
 _NOTEBOOK_LIMIT = 40_000_000
 _LONG_LINE = 5_000
+_LFS: Final = "version https://git-lfs.github.com/spec/"
+_NAMED: Final = 5
+"""Files that one problem names; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +63,43 @@ def list_files(snapshot: Snapshot) -> tuple[list[ListedFile], list[Problem]]:
     """The readable files of a snapshot that can matter, sorted by path, and what was left out."""
     listed: list[ListedFile] = []
     problems: list[Problem] = []
+    data: list[str] = []
     for file in sorted(snapshot.files, key=lambda item: item.path):
         kind = _kind(file)
         if kind is None:
             continue
         reason = _unreadable(snapshot, file, kind)
         if reason:
-            if kind not in {"config", "document"}:
+            if kind == "config" and file.size > _CONFIG_LIMIT:
+                data.append(file.path)
+            else:
                 problems.append(_left_out(file.path, reason))
             continue
         vendored = bool(_VENDORED.search(file.path)) or file.submodule is not None
         listed.append(ListedFile(file.path, kind, file.size, file.sha256, vendored, bool(_TOOLING.search(file.path))))
-    return listed, problems
+    if data:
+        reason = f"{some_of(data)}: more than {_CONFIG_LIMIT} bytes, data and not configuration: not read"
+        problems.append(_left_out(data[0], reason))
+    return listed, [*problems, *_collisions(snapshot)]
+
+
+def some_of(paths: Sequence[str]) -> str:
+    """Some paths and how many there are."""
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return f"{len(paths)} file{'s' if len(paths) > 1 else ''} ({', '.join(paths[:_NAMED])}{more})"
+
+
+def _collisions(snapshot: Snapshot) -> list[Problem]:
+    """Paths that are one file where a disk does not tell capitals apart: a check-out there has only one of them."""
+    same: dict[str, list[str]] = {}
+    for file in snapshot.files:
+        same.setdefault(file.path.casefold(), []).append(file.path)
+    message = "differ in capitals only: on disks that do not tell these apart one is missing"
+    return [
+        Problem(component="locator.inventory", where=paths[0], message=f"{some_of(paths)} {message}",
+                severity=Severity.INFO)
+        for paths in same.values() if len(paths) > 1
+    ]  # fmt: skip
 
 
 def read_text(snapshot: Snapshot, file: ListedFile) -> tuple[str, list[Problem]]:
@@ -81,6 +110,8 @@ def read_text(snapshot: Snapshot, file: ListedFile) -> tuple[str, list[Problem]]
     except OSError as error:
         return "", [_left_out(file.path, f"cannot be read ({error.strerror or error})")]
     problems = []
+    if text.startswith(_LFS):
+        return '{"cells": []}' if file.kind == "notebook" else "", []  # `pipeline.locator.directory` says so
     if "�" in text and file.kind in {"python", "shell"}:
         problems.append(
             Problem(
@@ -100,8 +131,6 @@ def is_generated(text: str) -> bool:
 
 def _kind(file: RepositoryFile) -> Kind | None:
     name = posixpath.basename(file.path)
-    if file.binary or "\\x" in file.path:
-        return None
     if name in {"Makefile", "makefile", "GNUmakefile", "justfile", "Justfile"}:
         return "make"
     suffix = posixpath.splitext(name)[1].lower()
@@ -111,6 +140,8 @@ def _kind(file: RepositoryFile) -> Kind | None:
 
 
 def _unreadable(snapshot: Snapshot, file: RepositoryFile, kind: Kind) -> str | None:
+    if "\\x" in file.path:
+        return "its name is not UTF-8: not read"
     limits = {"config": _CONFIG_LIMIT, "notebook": _NOTEBOOK_LIMIT}
     limit = limits.get(kind, _CODE_LIMIT)
     if file.size > limit:
@@ -119,7 +150,18 @@ def _unreadable(snapshot: Snapshot, file: RepositoryFile, kind: Kind) -> str | N
         mode = (snapshot.root / file.path).lstat().st_mode
     except OSError as error:
         return f"cannot be read ({error.strerror or error})"
-    return None if stat.S_ISREG(mode) else "not a regular file (a link or a device): not followed"
+    if not stat.S_ISREG(mode):
+        return "not a regular file (a link or a device): not followed"
+    return _binary(snapshot, file) if file.binary else None
+
+
+def _binary(snapshot: Snapshot, file: RepositoryFile) -> str:
+    try:
+        with (snapshot.root / file.path).open("rb") as stream:
+            utf16 = stream.read(2) in {b"\xff\xfe", b"\xfe\xff"}
+    except OSError as error:
+        return f"cannot be read ({error.strerror or error})"
+    return "UTF-16 text, which Python does not read either: not read" if utf16 else "binary (NUL bytes): not read"
 
 
 def _left_out(path: str, reason: str) -> Problem:

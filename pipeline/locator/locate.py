@@ -48,6 +48,8 @@ class Location(Record):
     not_found: NotFound | None = None
     confidence: float
     problems: tuple[Problem, ...] = ()
+    embeddings: str | None = None
+    """The embedding model whose likeness of meaning took part in the ranking; None: there was none."""
 
 
 def locate(
