@@ -6,6 +6,7 @@ A wrapper's loops over data sets, horizons and seeds unroll into dozens of comma
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from pipeline.schema import Record
@@ -27,8 +28,8 @@ class CommandGroup(Record):
     @property
     def line(self) -> str:
         """The first command as it is typed."""
-        where = f"cd {self.first.directory} && " if self.first.directory != "." else ""
-        return where + " ".join(self.first.argv)
+        where = f"cd {shlex.quote(self.first.directory)} && " if self.first.directory != "." else ""
+        return where + shlex.join(self.first.argv)
 
     @property
     def others(self) -> str:

@@ -7,6 +7,8 @@ Tasks come from people and from published data, so the names of the fields are t
 from __future__ import annotations
 
 import json
+import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +23,12 @@ from pipeline.locator.directory import directory_snapshot
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot, open_snapshot
 
-__all__ = ["Case", "open_repository", "read_cases", "read_task"]
+__all__ = ["Case", "at_commit", "check_output", "open_repository", "read_cases", "read_task"]
 
 _QUESTION: Final = ("question", "hypothesis")
 """2 of 466 published records say `hypothesis`."""
+_BEFORE_COMMIT: Final = re.compile(r"(?:[a-z+]+://[^/]*/[^/]|github:[^/]+/.|[^/@]+@[^/:]+:.)")
+"""A URL with a path, `github:owner/name` or `user@host:path`."""
 _EXPECTED: Final = ("expected_outcome", "expected")
 
 
@@ -89,15 +93,18 @@ def open_repository(source: str, commit: str | None, cache: Path, reporter: Repo
     """A repository to search.
 
     Args:
-        source: a directory with a work tree, which is searched as it lies there; a bare repository, or a URL.
+        source: a directory with a work tree, which is searched as it lies there; a bare repository, or a URL; a
+            repository may have `@commit` behind it.
         commit: full or abbreviated id, branch or tag, which a git repository is exported at; None: HEAD, and a
             directory as it is.
         cache: where exports of repositories are kept.
         reporter: progress.
 
     Raises:
-        ExpbenchError: as `pipeline.repository.open_snapshot` and `pipeline.locator.directory.directory_snapshot`.
+        ExpbenchError: as `pipeline.repository.open_snapshot` and `pipeline.locator.directory.directory_snapshot`;
+            `USAGE`: two commits.
     """
+    source, commit = at_commit(source, commit)
     path = Path(source)
     bare = path.is_dir() and (path / "HEAD").is_file() and (path / "objects").is_dir()
     if commit is None and path.is_dir() and not bare:
@@ -107,6 +114,50 @@ def open_repository(source: str, commit: str | None, cache: Path, reporter: Repo
     name = str(path.absolute()) if path.exists() else source
     into = cache / "repositories" / digest_of([name, commit])[:16]
     return open_snapshot(source, commit=commit, into=into, allow_missing_submodules=True, reporter=reporter)
+
+
+def check_output(path: Path, *, inputs: Sequence[Path]) -> None:
+    """Can a result be written there? Asked before anything is searched, and without leaving anything behind.
+
+    Raises:
+        ExpbenchError: `USAGE`: it is one of the inputs, a directory, or nothing can be written there.
+    """
+    cause = ""
+    if path.is_dir():
+        cause = "is a directory"
+    elif any(path.resolve() == item.resolve() for item in inputs):
+        cause = "is what is read: it would be replaced"
+    else:
+        above = next(parent for parent in path.absolute().parents if parent.exists())
+        if not above.is_dir():
+            cause = f"{above} is no directory"
+        else:
+            try:
+                tempfile.TemporaryFile(dir=above).close()
+            except OSError as error:
+                cause = f"cannot be written: {error.strerror or error}"
+    if cause:
+        raise ExpbenchError(
+            FailureKind.USAGE, str(path), cause, consequence="Nothing was searched", next_step="Name another file"
+        )
+
+
+def at_commit(source: str, commit: str | None) -> tuple[str, str | None]:
+    """`REPO@COMMIT` taken apart. A path that exists is a path, and the `@` of `git@host` stands before a host.
+
+    Raises:
+        ExpbenchError: `USAGE`: `commit` names another one.
+    """
+    base, at, named = source.rpartition("@")
+    repository = Path(base).exists() or _BEFORE_COMMIT.match(base)
+    if not at or not named or not repository or ":" in named or Path(source).exists():
+        return source, commit
+    if commit is not None and commit != named:
+        raise ExpbenchError(
+            FailureKind.USAGE, source, f"names the commit {named}, and --commit another one, {commit}",
+            consequence="Nothing was searched", next_step="Name the commit once",
+        )  # fmt: skip
+    return base, named
 
 
 def _query(value: Any, where: str) -> TaskQuery:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from flows.locate_commands import command_groups
-from flows.locate_run import LocateResult, problems_of
+from flows.locate_run import LocateResult, engine_words, problems_of
 from pipeline.locator import TaskQuery
 
 __all__ = ["locate_page"]
@@ -34,6 +34,8 @@ def locate_page(result: LocateResult, query: TaskQuery, *, shown: int) -> str:
         problems=problems_of(result),
         members={source.path: source.role for source in chain.sources} if chain else {},
         ranked=result.location.ranked[:shown],
+        engine=engine_words(result),
+        alternatives=result.location.alternatives,
         best=max((source.score for source in result.location.ranked), default=1.0),
         worst=min((source.score for source in result.location.ranked[:shown]), default=0.0),
     )

@@ -1,8 +1,7 @@
-"""The locator and the tracer on their own: one task, or all cases of a file, with results in the form of the scorer.
+"""The locator and the tracer on their own: what was found for one task, as a prediction in the form of the scorer.
 
 A prediction has what a scorer of retrieval reads (`paper_id`, `task_index`, `ranked`) and beside it what people use:
-the chain, its commands, how sure it is, `not_found`, and the requirements with their lines. Cases are grouped by
-repository, so that each is read once.
+the chain, its commands, how sure it is, `not_found`, and the requirements with their lines.
 
 Requirements are wider here than in a curated task: where to look matters, not how many steps a judge has to score. The
 steps of the run come first, then the definitions that are likely to be meant, whether or not the run enters them. What
@@ -11,21 +10,13 @@ is less likely is listed apart.
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic import Field
 
-from flows.locate_inputs import Case
-from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import write_text
-from pipeline.locator import Chain, Location, RepositoryIndex, TaskQuery, build_index, locate
-from pipeline.locator.directory import directory_snapshot
-from pipeline.progress import Reporter
+from pipeline.locator import Chain, Location, RepositoryIndex, TaskQuery, locate
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Record, Severity
 from pipeline.task import Requirement
@@ -34,7 +25,7 @@ from pipeline.tracing.citing import DECIDED, CitedFile, chances, cite
 from pipeline.tracing.coverage import NOTEBOOK_LIMIT, lines_of
 from pipeline.tracing.source import cells_by_line
 
-__all__ = ["Cited", "LocateResult", "cited", "explained", "located", "prediction", "problems_of", "run_cases"]
+__all__ = ["Cited", "LocateResult", "cited", "engine_words", "explained", "located", "prediction", "problems_of"]
 
 _SHOWN_PROBLEMS: Final = 50
 """Problems of a prediction; a repository of Python 2 has one for every file."""
@@ -150,70 +141,6 @@ def cited(result: LocateResult) -> tuple[list[Cited], list[Cited]]:
     return inside, outside
 
 
-def run_cases(
-    cases: Sequence[Case], repositories: Path, out: Path, *, cache: Path | None, reporter: Reporter
-) -> dict[str, Any]:
-    """Search all cases and write one prediction a line, in the order of the cases.
-
-    A repository that is missing leaves its cases without a prediction, with a warning: an empty one would say that the
-    locator had found nothing.
-
-    Args:
-        cases: the tasks.
-        repositories: directory with the repository of each paper as `<paper_id>/`.
-        out: the JSON Lines file; replaced atomically when all is done.
-        cache: for what each file says, see `build_index`.
-        reporter: progress.
-
-    Returns:
-        Counts: cases, predictions, chains, not_found, missing (papers without a repository).
-
-    Raises:
-        ExpbenchError: `REPOSITORY_INVALID`: there is no directory, or none of the papers' repositories is in it.
-    """
-    if not repositories.is_dir():
-        raise _no_repositories(repositories, "no such directory")
-    rows: dict[tuple[str, int], dict[str, Any]] = {}
-    missing: list[str] = []
-    reporter.start("locate", len(cases))
-    for paper, group in _by_paper(cases):
-        root = repositories / paper
-        if not root.is_dir():
-            missing.append(paper)
-            reporter.warn(f"{root}: no such directory; {len(group)} case(s) of paper {paper} have no prediction")
-            continue
-        index = build_index(directory_snapshot(root), cache=cache)
-        for case in group:
-            result = located(index, case.query)
-            rows[case.paper_id, case.task_index] = {
-                "paper_id": case.paper_id,
-                "task_index": case.task_index,
-                **prediction(result),
-            }
-            chain = result.location.chain
-            reporter.step("locate", f"{paper}/{case.task_index}: {', '.join(chain.entries) if chain else 'not found'}")
-    if not rows:
-        raise _no_repositories(repositories, f"holds none of the repositories {', '.join(missing[:5])}")
-    ordered = [rows[key] for case in cases if (key := (case.paper_id, case.task_index)) in rows]
-    write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ordered))
-    reporter.end("locate", f"{len(ordered)} predictions")
-    return {
-        "cases": len(cases),
-        "predictions": len(ordered),
-        "chains": sum(row["not_found"] is None for row in ordered),
-        "not_found": sum(row["not_found"] is not None for row in ordered),
-        "missing": missing,
-        "out": str(out),
-    }
-
-
-def _by_paper(cases: Sequence[Case]) -> Iterator[tuple[str, list[Case]]]:
-    for paper, group in itertools.groupby(
-        sorted(cases, key=lambda case: case.paper_id), key=lambda case: case.paper_id
-    ):
-        yield paper, list(group)
-
-
 def prediction(result: LocateResult) -> dict[str, Any]:
     """A result as JSON: paths first, then what supports them."""
     location, traced = result.location, result.trace
@@ -225,6 +152,7 @@ def prediction(result: LocateResult) -> dict[str, Any]:
         "chain": [source.path for source in chain.sources] if chain else [],
         "not_found": location.not_found.model_dump(mode="json") if location.not_found else None,
         "confidence": round(location.confidence, 4),
+        "embeddings": location.embeddings,
         "requirements": [_requirement(step, members, result.cells) for step in requirements],
         "requirements_elsewhere": [_requirement(step, members, result.cells) for step in elsewhere],
         "sources": [source.model_dump(mode="json") for source in chain.sources] if chain else [],
@@ -233,6 +161,13 @@ def prediction(result: LocateResult) -> dict[str, Any]:
         "data_needs": list(traced.data_needs) if traced else [],
         "problems": [problem.model_dump(mode="json") for problem in problems_of(result)],
     }
+
+
+def engine_words(result: LocateResult) -> str:
+    """Who decided, for people."""
+    who = "keyless (rules)" if result.engine == "keyless" else result.engine
+    vectors = result.location.embeddings
+    return f"{who}, with likeness of meaning by {vectors}" if vectors else who
 
 
 def explained(result: LocateResult, shown: int) -> dict[str, Any]:
@@ -267,13 +202,3 @@ def problems_of(result: LocateResult) -> list[Problem]:
         more = Problem(component="locator", where=result.repository, message=message, severity=Severity.INFO)
         return [*unique[:_SHOWN_PROBLEMS], more]
     return unique
-
-
-def _no_repositories(root: Path, cause: str) -> ExpbenchError:
-    return ExpbenchError(
-        FailureKind.REPOSITORY_INVALID,
-        str(root),
-        cause,
-        consequence="No prediction was written",
-        next_step="Put the files of each paper's repository into a directory of its own, DIR/<paper_id>/",
-    )

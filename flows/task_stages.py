@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from flows.chains import Located, Traces, with_chain
-from flows.engines import ModelEngine, fails_here, with_prompts
+from flows.engines import ModelEngine, with_prompts
+from flows.locate_engines import checked, ranked
 from flows.mask_stage import MaskStage
 from flows.review.content import decided_on
 from flows.validate_stage import ValidateStage, model_stages_digest
 from pipeline.digests import digest_of
 from pipeline.files import remove_tree
-from pipeline.llm import ModelError
 from pipeline.locator import Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.paper import Document
 from pipeline.progress import Details, Reporter
 from pipeline.repository import Snapshot
 from pipeline.sandbox import Sandbox
-from pipeline.schema import Problem, Record
+from pipeline.schema import Record
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import Status, Task
@@ -142,48 +142,19 @@ class TaskStages:
         Searches by rules; then, with a model, lets it check that ranking, and keeps its way in `locate.json`. With
         Docker it may run commands, whose output is kept in `locate-runs/`.
         """
-        ranking = self._ranking(task, query, index)
-        if self.engine is None:
-            return self._located(task, ranking)
-        from pipeline.locator.agent import AgentLimits, run_agent
-
-        try:
-            with self.engine.working("locate", task.id):
-                run = run_agent(
-                    index,
-                    query,
-                    client=self.engine.client,
-                    snapshot=self.snapshot,
-                    document=self.document,
-                    ranking=ranking,
-                    limits=AgentLimits(),
-                    reporter=Details(self.reporter, "locate", task.id),
-                    runner=self._runner(task, ranking),
-                )
-        except ModelError as error:
-            if not fails_here(error):
-                raise
-            message = f"the chain is the one of the deterministic search: the model failed ({error.cause})"
-            problem = Problem(component="locate.model", where=task.id, message=message)
-            return self._located(task, ranking.evolve(problems=(*ranking.problems, problem)))
-        self.workspace.write_json(self.workspace.task_dir(task.id) / "locate.json", run)
-        return self._located(with_prompts(task, [run.prompt]), run.location)
-
-    def _ranking(self, task: Task, query: TaskQuery, index: RepositoryIndex) -> Location:
-        """The search by rules, with the likeness of meaning where an embedding model is configured."""
-        if self.engine is None or self.engine.embeddings is None:
-            return locate(index, query, max_alternatives=self._alternatives)
-        try:
-            with self.engine.working("locate", task.id):
-                embed = self.engine.embeddings.embed
-                return locate(index, query, max_alternatives=self._alternatives, embed=embed)
-        except ModelError as error:
-            if not fails_here(error):
-                raise
-            message = f"the search did without the embedding model, which failed ({error.cause})"
-            problem = Problem(component="locate.embeddings", where=task.id, message=message)
-            found = locate(index, query, max_alternatives=self._alternatives)
-            return found.evolve(problems=(*found.problems, problem))
+        engine = self.engine
+        if engine is None:
+            return self._located(task, locate(index, query, max_alternatives=self._alternatives))
+        with engine.working("locate", task.id):
+            ranking = ranked(
+                index, query, embeddings=engine.embeddings, where=task.id, max_alternatives=self._alternatives
+            )
+            location, run = checked(
+                index, query, ranking, client=engine.client, document=self.document, where=task.id,
+                reporter=Details(self.reporter, "locate", task.id), runner=self._runner(task, ranking),
+                keep=lambda run: self.workspace.write_json(self.workspace.task_dir(task.id) / "locate.json", run),
+            )  # fmt: skip
+        return self._located(with_prompts(task, [run.prompt] if run is not None else []), location)
 
     @property
     def _agent_runs(self) -> int:

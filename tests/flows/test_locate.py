@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app
+from flows.locate_inputs import at_commit
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm.protocol_server import ProtocolServer, Script, turns
 from tests.extractors.engine.reader import Reader
@@ -221,7 +222,7 @@ def test_a_model_checks_the_ranking_and_its_way_is_kept(world, serving):
     assert found["sources"][0]["reasons"][0].startswith("model: ")
     files = {span["file"] for step in found["requirements"] for span in step["spans"]}
     assert files == set(found["chain"])  # the model read the files and decided
-    way = json.loads((world / "expbench-locate" / "agent.json").read_text())
+    way = json.loads((world / found["record"] / "agent.json").read_text())
     assert way["accepted"] is True
     assert way["steps"]
     asked = len(server.requests)
@@ -252,3 +253,117 @@ def test_a_model_that_is_not_there_is_said_before_anything_is_searched(world, op
     assert caught.value.kind is kind
     assert cause in str(caught.value)
     assert not (world / "expbench-locate").exists()
+
+
+@pytest.mark.usefixtures("no_ambient_model")
+def test_the_work_on_each_task_has_its_own_directory(world, serving):
+    serving(Reader())
+    (world / "other.json").write_text(json.dumps({**TASK, "method": "Train on spirals with five seeds."}))
+    records = {
+        json.loads(run("repositories/1", "--task", task, "--engine", "model", "--json").stdout)["record"]
+        for task in ("task.json", "other.json")
+    }
+    assert len(records) == 2
+    assert all((world / record / "agent.json").is_file() for record in records)
+
+
+@pytest.mark.usefixtures("no_ambient_model")
+def test_what_a_model_did_before_its_budget_ended_is_kept(world, serving):
+    serving(Script(turns=(), default=turns.tool_calls(turns.tool_call("ranking"))))
+    arguments = ("repositories/1", "--task", "task.json", "--engine", "model", "--record", "way", "--max-calls", "2")
+    with pytest.raises(ExpbenchError) as caught:
+        run(*arguments)
+    assert caught.value.kind is FailureKind.BUDGET_EXCEEDED
+    way = json.loads((world / "way" / "agent.json").read_text())
+    assert len(way["steps"]) == 2
+    assert way["accepted"] is False
+    assert "calls are used" in way["ended"]
+
+
+@pytest.mark.usefixtures("no_ambient_model")
+def test_a_configured_embedding_model_takes_part_and_the_result_says_so(world, serving, monkeypatch):
+    plain = json.loads(run("repositories/1", "--task", "task.json", "--explain", "--json").stdout)
+    assert plain["embeddings"] is None
+    monkeypatch.setenv("EXPBENCH_EMBEDDINGS", "vectors")
+    server = serving(Script(turns=()))
+    found = json.loads(run("repositories/1", "--task", "task.json", "--explain", "--json").stdout)
+    assert (found["engine"], found["embeddings"]) == ("keyless", "vectors")
+    scores = [{item["path"]: item["score"] for item in result["ranking"]} for result in (plain, found)]
+    assert scores[0] != scores[1]
+    assert "likeness of meaning by vectors" in (world / found["html"]).read_text()
+    (request,) = server.requests
+    assert request.path.endswith("/embeddings")
+    rows = json.dumps({"paper_id": "1", "task_index": 0, **TASK})
+    (world / "cases.jsonl").write_text(rows)
+    counts = json.loads(run("--cases", "cases.jsonl", "--repositories", "repositories", "--out", "o", "--json").stdout)
+    assert counts["embeddings"] == "vectors"
+    assert json.loads((world / "o").read_text())["ranked"] == found["ranked"]
+    assert len(server.requests) == 1  # the vectors were kept
+
+
+@pytest.mark.usefixtures("no_ambient_model")
+def test_an_embedding_model_without_a_key_is_said_before_anything_is_searched(world, monkeypatch):
+    monkeypatch.setenv("EXPBENCH_EMBEDDINGS", "text-embedding-3-small")
+    with pytest.raises(ExpbenchError) as caught:
+        run("nowhere", "--task", "task.json")
+    assert caught.value.kind is FailureKind.AUTHENTICATION
+    assert "EXPBENCH_EMBEDDINGS" in caught.value.cause
+    assert "unset EXPBENCH_EMBEDDINGS" in caught.value.next_step
+
+
+# --- what people see ---
+
+
+def test_in_a_narrow_terminal_paths_are_whole_and_commands_stand_alone(world, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    path = "experiments/spirals/classification/accuracy/" + "long_name_" * 6 + "train_spirals.py"
+    body = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--dataset')\nprint('accuracy on spirals')\n"
+    make(world / "repositories" / "2", {path: body, "other.py": "print(1)\n"})
+    shown = run("repositories/2", "--task", "task.json", "--explain").stdout
+    rows = [line for line in shown.splitlines() if line.startswith("│")]
+    assert all(len(line) <= 80 for line in rows)
+    folded = "".join(line.split("│")[2].strip() for line in rows)
+    assert path in folded
+    assert any(line.startswith(f"  python {path}") for line in shown.splitlines())
+    assert any("│ other.py" in line for line in rows)
+    assert "other.py" not in run("repositories/2", "--task", "task.json", "--explain", "--top", "1").stdout
+
+
+def test_names_of_files_cannot_move_the_cursor_and_problems_are_shown(world):
+    make(
+        world / "repositories" / "1",
+        {"spirals\x1b[2Jtrain.py": "print('spirals accuracy')\n", "[bold]spirals.py": "print 'spirals'\n"},
+    )
+    shown = run("repositories/1", "--task", "task.json", "--explain").stdout
+    assert "\x1b[2J" not in shown
+    assert "spirals\\x1b[2Jtrain.py" in shown
+    assert "[bold]spirals.py: not valid Python 3" in shown
+    page = (world / "locate.html").read_text()
+    assert 'id="problems"' in page
+    assert "not valid Python 3" in page
+
+
+@pytest.mark.parametrize(
+    ("source", "commit", "expected"),
+    [
+        ("https://h.org/o/n@1a2b3c", None, ("https://h.org/o/n", "1a2b3c")),
+        ("https://user@h.org/o/n", None, ("https://user@h.org/o/n", None)),
+        ("https://h.org/@user/n", None, ("https://h.org/@user/n", None)),
+        ("https://h.org/o/n@feature/x", None, ("https://h.org/o/n", "feature/x")),
+        ("git@h.org:o/n", None, ("git@h.org:o/n", None)),
+        ("git@h.org:o/n@v1", None, ("git@h.org:o/n", "v1")),
+        ("github:o/n@v1", "v1", ("github:o/n", "v1")),
+        ("repositories@v1", None, ("repositories", "v1")),
+        ("nowhere@v1", None, ("nowhere@v1", None)),
+        ("at@home", None, ("at@home", None)),
+    ],
+)
+def test_a_commit_may_stand_behind_the_repository(world, source, commit, expected):
+    (world / "at@home").mkdir()
+    assert at_commit(source, commit) == expected
+
+
+def test_two_commits_are_refused(world):
+    with pytest.raises(ExpbenchError) as raised:
+        run("repositories@v1", "--commit", "v2", "--task", "task.json")
+    assert raised.value.kind is FailureKind.USAGE

@@ -43,6 +43,11 @@ def test_values_joined_to_their_option_and_words_without_one_are_told_apart():
     assert joined[0].others == "and 1 more, over word 3 --n=1, --n=2"
 
 
+def test_a_command_can_be_pasted_into_a_shell():
+    (group,) = command_groups([use("python", "my run.py", "--name", "it's", directory="a b")])
+    assert group.line == """cd 'a b' && python 'my run.py' --name 'it'"'"'s'"""
+
+
 WORDS = st.lists(st.sampled_from(["python", "a.py", "--x", "1", "10", "2"]), min_size=1, max_size=5)
 
 

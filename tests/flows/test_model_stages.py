@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from flows.chain_attempts import Tried
 from flows.engines import ModelEngine, ModelOptions, model_config, open_model
 from flows.task_stages import TaskStages
 from flows.validate_stage import ValidateStage
@@ -271,9 +272,8 @@ def looked_at(workspace: Workspace, tmp_path: Path, opened: Open) -> Callable[..
         result = RunResult(commands=(CommandResult(exit_code=0, stdout_bytes=15),))
         (directory / "result.json").write_text(json.dumps({"key": "k", "result": result.model_dump(mode="json")}))
         (directory / "0.stdout").write_text("accuracy 0.873\n")
-        candidates = {1: task}
-        report = stage(workspace, tmp_path, opened(*answers, default=default))._looked_at(REPORT, candidates, 1)
-        return report, candidates[1]
+        tried = stage(workspace, tmp_path, opened(*answers, default=default))._looked_at(Tried(task, REPORT))
+        return tried.report, tried.task
 
     return look
 
@@ -315,7 +315,8 @@ def test_a_model_that_cannot_read_the_run_leaves_the_opinion_of_the_rules(looked
 def test_a_failed_attempt_is_not_shown_to_the_model(workspace: Workspace, tmp_path: Path, opened: Open) -> None:
     engine = opened()
     failed = REPORT.evolve(verdict=Verdict.FAIL, reason="0 of 1")
-    assert stage(workspace, tmp_path, engine)._looked_at(failed, {1: make_task()}, 1) == failed
+    tried = Tried(make_task(), failed)
+    assert stage(workspace, tmp_path, engine)._looked_at(tried) == tried
     assert CallLedger(workspace.calls_path).records() == []
 
 
