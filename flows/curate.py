@@ -108,7 +108,7 @@ def plan(options: CurateOptions, reporter: Reporter) -> Plan:
         )
     status = sandbox.status()
     return Plan(
-        paper=Paper(id=_paper_id(options.pdf, None), title=options.pdf.stem),
+        paper=Paper(id=_paper_id(options.pdf, snapshot), title=options.pdf.stem),
         pages=pages,
         repository=snapshot.ref.url,
         commit=snapshot.ref.commit,
@@ -323,13 +323,27 @@ def _task_of(draft: Draft, paper: Paper, snapshot: Snapshot, info: WorkspaceInfo
 
 
 def _paper_id(pdf: Path, snapshot: Snapshot | None) -> str:
-    """The PDF's name, unless that says nothing (`paper.pdf`): then the repository's."""
+    """The PDF's name, unless that says nothing (`paper.pdf`, `main_final.pdf`): then the repository's."""
     name = slug(pdf.stem, 40)
-    if name in {"", "paper", "main", "article", "manuscript", "arxiv", "document"}:
+    if all(_says_nothing(word) for word in name.split("-")):
         name = slug(snapshot.ref.url.rstrip("/").removesuffix(".git").rsplit("/", 1)[-1], 40) if snapshot else "paper"
     if name in {"", "repository", "repo", "code"}:
         name = slug(pdf.resolve().parent.name, 40) or "paper"
     return name
+
+
+def _says_nothing(word: str) -> bool:
+    """`main2`, `v3`, `final`; not `2301`, which is part of an arXiv number."""
+    stem = word.rstrip("0123456789")
+    return stem in _COMMON if stem else len(word) <= _VERSION_DIGITS
+
+
+_COMMON = frozenset({
+    "", "article", "arxiv", "camera", "document", "draft", "final", "full", "main", "manuscript", "paper", "pdf",
+    "preprint", "ready", "report", "revised", "submission", "submitted", "thesis", "v", "version",
+})  # fmt: skip
+"""Words of file names that every paper may have."""
+_VERSION_DIGITS = 2
 
 
 def _model_config(options: CurateOptions, workspace: Workspace) -> ModelConfig | None:

@@ -7,7 +7,7 @@ again, because the user wants to see what the model (or its recording) says.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from extractors.keyless import DraftResult, draft_tasks
 from flows.engines import ModelEngine, parameters_of, prompts_digest
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Drafted", "describe_model", "draft"]
 
 _AGAIN = {CacheMode.REFRESH, CacheMode.REPLAY}
+_REASONS: Final = 12
+"""Reasons that are printed; a paper has about so many tables."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,20 @@ def draft(
     reporter.end("draft", shown if engine is None else f"{shown}, by {engine.config.model}")
     if engine is not None:
         _say_what_was_dropped(drafted.drafts, workspace, info, reporter)
+    if not drafted.drafts.drafts:
+        _say_why_nothing(drafted.drafts, engine, reporter)
     return drafted
+
+
+def _say_why_nothing(drafts: DraftResult, engine: ModelEngine | None, reporter: Reporter) -> None:
+    """Why each table or statement became no task, where none did: an empty result without reasons helps nobody."""
+    refused = [problem for problem in drafts.problems if problem.severity is Severity.INFO]
+    for problem in refused[:_REASONS]:
+        reporter.warn(f"{problem.where}: {problem.message}")
+    if len(refused) > _REASONS:
+        reporter.warn(f"and {len(refused) - _REASONS} more: see drafts.json and the summary page")
+    more = "" if engine is not None else "; a language model reads more than the keyless rules do (--engine model)"
+    reporter.warn(f"no result of the paper could be made a task{more}")
 
 
 def _by_rules(

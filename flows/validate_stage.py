@@ -4,50 +4,33 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from datetime import date
 from pathlib import Path
 
 from extractors.outcome import restate_expected
+from flows.chain_attempts import ChainAttempts, Learnt, Tried
 from flows.chains import Located, Traces, with_chain
 from flows.engines import ModelEngine, fails_here, prompts_digest, with_prompts
+from flows.environments import Environments
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.execution_plan import Scale
 from pipeline.files import remove_tree
 from pipeline.llm import ModelError, load_prompt
 from pipeline.locator import Chain
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
-from pipeline.sandbox import BuildSpec, Image, RunResult, Sandbox, pythons_of
+from pipeline.sandbox import Image, RunResult, Sandbox
 from pipeline.schema import Problem, Severity
 from pipeline.settings import Settings
 from pipeline.store import Workspace
-from pipeline.task import Environment, SourceScript, Status, Task, Usage, ValidationReport, Verdict
+from pipeline.task import SourceScript, Status, Task, Usage, ValidationReport, Verdict
 from pipeline.tracing import Trace
 from pipeline.validation import (
-    EnvironmentPlan,
-    build_with_corrections,
-    extend_environment,
-    missing_modules,
-    missing_system_packages,
-    resolve_environment,
-    validate,
     validate_with_refinement,
 )
-from pipeline.validation.building import unbuildable_package
 from pipeline.validation.outcome import learn_bands, supported_claims
 from pipeline.validation.writing import SCRIPT, with_script, write_script
 
 __all__ = ["ValidateStage", "model_stages_digest", "snapshot_of", "written_tree"]
-
-_NO_BASE = frozenset({FailureKind.SANDBOX_UNAVAILABLE, FailureKind.NETWORK})
-"""How making the base image of another Python fails where Debian cannot be reached, or only root could do it."""
-_TRIES_OF_A_PACKAGE = 2
-_UNBUILDABLE = 6
-"""A package that cannot be built is tried in another version, then left out; so many steps for one environment."""
-_ENVIRONMENT_ROUNDS = 3
-"""How often a missing module may extend an environment: each round names one more, and research code rarely has more
-than two that nothing declares."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +47,17 @@ class ValidateStage:
     """Words requirements and gives a second opinion on runs; None: keyless."""
     traces: Traces = field(default_factory=Traces)
     """What was traced already."""
+    learnt: Learnt = field(default_factory=Learnt)
+
+    @property
+    def environments(self) -> Environments:
+        """Where the environments of this snapshot's chains come from."""
+        return Environments(self.workspace, self.settings, self.sandbox, self.snapshot, self.reporter)
+
+    @property
+    def attempts(self) -> ChainAttempts:
+        """What tries single chains."""
+        return ChainAttempts(self.environments, self.repeats, self.traces, self.learnt)
 
     def validated(self, located: Located) -> Task:
         """Try the chains in order until one reproduces the claims (EXP-Bench 3.2, stage 3: refinement).
@@ -77,11 +71,15 @@ class ValidateStage:
         if not located.chains:
             return self._written(located.task, located.task, located.task.status_reason)
         candidates: dict[int, Task] = {}
+
+        def attempt(chain: Chain, number: int, _: ValidationReport | None) -> ValidationReport:
+            tried = self._looked_at(self.attempts.attempt(located.task, chain, f"attempt-{number}"))
+            candidates[number] = tried.task
+            return tried.report
+
         refined = validate_with_refinement(
             located.chains,
-            lambda chain, number, _: self._looked_at(
-                self._attempt(located.task, chain, f"attempt-{number}", candidates, number), candidates, number
-            ),
+            attempt,
             rounds=self.settings.refinement_rounds,
             reporter=self.reporter,
         )
@@ -127,23 +125,23 @@ class ValidateStage:
         source = SourceScript(path=SCRIPT, role="entry", score=0.0, reasons=(by,))
         usage = Usage(argv=("python", SCRIPT), reason=f"written by {script.model}")
         chain = Chain(sources=(source,), usage=(usage,), confidence=0.0)
-        candidates: dict[int, Task] = {}
         stage = replace(self, snapshot=tree)
         base = base.evolve(truth=base.truth.evolve(not_found=None))
-        report = stage._looked_at(stage._attempt(base, chain, "written", candidates, 1), candidates, 1)
+        tried = stage._looked_at(stage.attempts.once(base, chain, "written"))
+        report = tried.report
         if report.verdict is not Verdict.PASS:
             remove_tree(written_tree(self.workspace, base.id))
             return _noted(otherwise, f"a script that {script.model} wrote did not pass either: {report.reason}")
-        task = _noted(candidates[1].evolve(validation=report), f"its script was {by}: a reviewer has to look")
+        task = _noted(tried.task.evolve(validation=report), f"its script was {by}: a reviewer has to look")
         return stage._worded(_supported(task, report))
 
-    def _looked_at(self, report: ValidationReport, candidates: dict[int, Task], number: int) -> ValidationReport:
+    def _looked_at(self, tried: Tried) -> Tried:
         """A passed attempt with the model's opinion of its last run beside the rules'; never kinder than theirs."""
+        task, report = tried.task, tried.report
         if self.engine is None or report.verdict is not Verdict.PASS:
-            return report
+            return tried
         from pipeline.validation.model_monitor import monitor_with_model
 
-        task = candidates[number]
         directory = self.workspace.task_dir(task.id) / "validation" / report.runs[-1].log
         try:
             with self.engine.working("validate", task.id):
@@ -160,18 +158,18 @@ class ValidateStage:
             if not fails_here(error):
                 raise
             problem = Problem(component="validate.model", where=task.id, message=f"no second opinion: {error.cause}")
-            return report.evolve(problems=(*report.problems, problem))
-        candidates[number] = with_prompts(task, opinion.prompts)
+            return Tried(task, report.evolve(problems=(*report.problems, problem)))
+        task = with_prompts(task, opinion.prompts)
         report = report.evolve(monitor=(*report.monitor, *opinion.problems))
         if opinion.verdict is Verdict.FAIL:
             found = next(p for p in opinion.problems if p.severity is Severity.ERROR)
             reason = f"the outcome was not computed, says {opinion.model}: {found.where}: {found.message}"
-            return report.evolve(verdict=Verdict.FAIL, reason=reason)
-        if opinion.verdict is Verdict.UNKNOWN:
+            report = report.evolve(verdict=Verdict.FAIL, reason=reason)
+        elif opinion.verdict is Verdict.UNKNOWN:
             message = f"{opinion.model} could not settle whether the outcome was computed: a reviewer has to look"
             problem = Problem(component="validate.model", where=task.id, message=message)
-            return report.evolve(problems=(*report.problems, problem))
-        return report
+            report = report.evolve(problems=(*report.problems, problem))
+        return Tried(task, report)
 
     def _worded(self, task: Task) -> Task:
         """The requirements of a validated task in a model's words; their lines stay as they were traced."""
@@ -196,14 +194,7 @@ class ValidateStage:
 
     def image_of(self, task: Task) -> Image:
         """The task's image again; building it is a look-up, as it was built for the validation."""
-        environment = task.environment
-        spec = BuildSpec(
-            python=environment.python or BuildSpec().python,
-            packages=environment.packages,
-            system_packages=environment.system_packages,
-        )
-        log = self.workspace.root / "environments" / spec.digest[:12] / "build.log"
-        return self.sandbox.build(spec, log=log, owner=self.workspace.owner, reporter=self.reporter)
+        return self.environments.of_task(task)
 
     def image_for(self, base: Task, chain: Chain | None) -> Image:
         """The environment of a chain before any run of it; without a chain, what the repository declares.
@@ -216,16 +207,16 @@ class ValidateStage:
         if chain is not None:
             trace_ = self.traces.of(self.snapshot, base, chain)
             task = with_chain(base, chain, trace_)
-        _, image, problems = self._environment(task, trace_, (), ())
-        if image is None:
+        built = self.environments.of_chain(task, trace_, (), ())
+        if built.image is None:
             raise ExpbenchError(
                 FailureKind.ENVIRONMENT_UNBUILDABLE,
-                problems[-1].where,
-                problems[-1].message,
+                built.problems[-1].where,
+                built.problems[-1].message,
                 consequence="Nothing of the repository can be run",
                 next_step="Read environments/*/build.log in the workspace",
             )
-        return image
+        return built.image
 
     def _with_equivalents(self, task: Task, others: tuple[Chain, ...]) -> Task:
         """Run the chains that were not needed: one that reproduces the claims as well gives the answer away.
@@ -239,7 +230,7 @@ class ValidateStage:
         for number, chain in enumerate(others, 1):
             if set(chain.entries) <= masked:
                 continue
-            report = self._attempt(task, chain, f"equivalent-{number}", {}, number, repeats=1, scale="full")
+            report = self.attempts.once(task, chain, f"equivalent-{number}", repeats=1, scale="full").report
             if report.verdict is not Verdict.PASS:
                 if any(run.failure for run in report.runs):
                     message = f"whether it computes the answer too is not known: {report.reason}"
@@ -253,111 +244,6 @@ class ValidateStage:
             )
         truth = task.truth.evolve(equivalents=tuple(found))
         return task.evolve(truth=truth, problems=(*task.problems, *problems))
-
-    def _attempt(
-        self,
-        base: Task,
-        chain: Chain,
-        name: str,
-        candidates: dict[int, Task],
-        number: int,
-        *,
-        repeats: int | None = None,
-        scale: Scale | None = None,
-    ) -> ValidationReport:
-        """Validate one chain; what its run misses extends the environment, a bounded number of times."""
-        trace_ = self.traces.of(self.snapshot, base, chain)
-        task = with_chain(base, chain, trace_)
-        out = self.workspace.task_dir(task.id) / "validation" / name
-        modules: tuple[str, ...] = ()
-        libraries: tuple[str, ...] = ()
-        for _ in range(_ENVIRONMENT_ROUNDS):
-            candidates[number] = task
-            environment, image, problems = self._environment(task, trace_, modules, libraries)
-            if environment is None or image is None:
-                reason = f"the environment cannot be built: {problems[-1].message}"
-                return ValidationReport(
-                    verdict=Verdict.UNKNOWN, reason=reason, sandbox=self.sandbox.name, problems=problems
-                )
-            task = task.evolve(environment=self._record(environment, image))
-            candidates[number] = task
-            report = validate(
-                task,
-                snapshot=self.snapshot,
-                image=image,
-                sandbox=self.sandbox,
-                repeats=repeats or self.repeats,
-                out=out,
-                owner=self.workspace.owner,
-                limits=self.settings.limits,
-                reporter=self.reporter,
-                scale=self.settings.scale if scale is None else scale,
-            )
-            more_modules = set(missing_modules(report, out)) - set(modules)
-            more_libraries = set(missing_system_packages(report, out)) - set(libraries)
-            if report.verdict is Verdict.PASS or not (more_modules or more_libraries):
-                break
-            modules, libraries = (*modules, *sorted(more_modules)), (*libraries, *sorted(more_libraries))
-        return report.evolve(problems=(*trace_.problems, *problems, *report.problems))
-
-    def _environment(
-        self, task: Task, trace_: Trace, modules: tuple[str, ...], libraries: tuple[str, ...]
-    ) -> tuple[EnvironmentPlan | None, Image | None, tuple[Problem, ...]]:
-        """Resolve and build; what this repository's declarations cannot give is a problem, not the end of the run."""
-        plan: EnvironmentPlan | None = None
-        unbuildable: list[str] = []
-        pythons = pythons_of(self.sandbox)
-        noted: tuple[Problem, ...] = ()
-        while True:
-            try:
-                plan = resolve_environment(
-                    self.snapshot,
-                    sources=tuple(source.path for source in task.truth.sources),
-                    reached=trace_.reached,
-                    extra=modules,
-                    before=_commit_date(self.snapshot),
-                    cache=self.settings.cache_dir,
-                    reporter=self.reporter,
-                    pythons=pythons,
-                    unbuildable=unbuildable,
-                )
-                plan = extend_environment(plan, libraries)
-                plan, image, found = build_with_corrections(plan, self._build, self._build_log)
-            except ExpbenchError as error:
-                other = plan.spec.python if plan is not None else pythons[0]
-                if error.kind in _NO_BASE and other != pythons[0]:
-                    message = f"Python {other} cannot be had here, another one is used instead: {error.cause}"
-                    noted = (Problem(component="validate.environment", where="python", message=message),)
-                    pythons = tuple(python for python in pythons if python != other)
-                    continue
-                if error.kind is not FailureKind.ENVIRONMENT_UNBUILDABLE:
-                    raise
-                name = unbuildable_package(error.cause)
-                if name and unbuildable.count(name) < _TRIES_OF_A_PACKAGE and len(unbuildable) < _UNBUILDABLE:
-                    unbuildable.append(name)
-                    continue
-                problem = Problem(component="validate.environment", where=error.object, message=error.cause)
-                return plan, None, (*(plan.problems if plan else ()), problem)
-            return plan, image, (*noted, *plan.problems, *found)
-
-    def _build(self, plan: EnvironmentPlan) -> Image:
-        log = self._build_log(plan)
-        self.workspace.write_json(log.with_name("spec.json"), plan.spec)
-        return self.sandbox.build(plan.spec, log=log, owner=self.workspace.owner, reporter=self.reporter)
-
-    def _build_log(self, plan: EnvironmentPlan) -> Path:
-        return self.workspace.root / "environments" / plan.spec.digest[:12] / "build.log"
-
-    def _record(self, plan: EnvironmentPlan, image: Image) -> Environment:
-        return Environment(
-            sandbox=self.sandbox.name,
-            image=image.digest if self.sandbox.name == "docker" else None,
-            spec_digest=plan.spec.digest,
-            python=plan.spec.python,
-            packages=plan.spec.packages,
-            system_packages=plan.spec.system_packages,
-            declared_in=plan.declared_in,
-        )
 
 
 def model_stages_digest(engine: ModelEngine) -> str:
@@ -430,8 +316,3 @@ def _supported(task: Task, report: ValidationReport) -> Task:
     kept = supported_claims(task, report.matches).truth.expected.claims
     expected = restate_expected(before, learn_bands(kept, report.matches))
     return task.evolve(status=Status.VALIDATED, truth=task.truth.evolve(expected=expected))
-
-
-def _commit_date(snapshot: Snapshot) -> date | None:
-    stamp = snapshot.committed_at
-    return date.fromisoformat(stamp[:10]) if stamp else None

@@ -13,7 +13,7 @@ STAGE_VERSIONS: Final[dict[str, str]] = {
     "draft": "5",
     "locate": "3",
     "trace": "3",
-    "validate": "3",
+    "validate": "4",
     "mask": "3",
 }
 """Raised when a stage's output for the same input changes: `--resume` then runs the stage again."""

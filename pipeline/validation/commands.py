@@ -15,7 +15,7 @@ from pipeline.tracing.program import Program
 from pipeline.tracing.settings import arguments_of
 from pipeline.tracing.source import CodeUnit, read_unit
 
-__all__ = ["StartedProgram", "started_program"]
+__all__ = ["StartedProgram", "started_path", "started_program"]
 
 _MAX_NAME: Final = 200
 
@@ -37,7 +37,7 @@ class StartedProgram(NamedTuple):
 
 def started_program(snapshot: Snapshot, step: Usage) -> StartedProgram | None:
     """The program of a command; None for one that is no Python file of the repository (a shell script, a tool)."""
-    path = _entry(snapshot, step)
+    path = started_path(snapshot, step)
     if path is None or path.endswith(".ipynb"):
         return None
     unit = read_unit(path, snapshot.text(path))
@@ -75,7 +75,8 @@ def _is_config(node: ast.AST) -> bool:
     )
 
 
-def _entry(snapshot: Snapshot, step: Usage) -> str | None:
+def started_path(snapshot: Snapshot, step: Usage) -> str | None:
+    """The Python file or notebook of the repository that a command starts; None for any other command."""
     files = {file.path for file in snapshot.files}
     words: Sequence[str] = step.argv
     for number, word in enumerate(words[1:], 1):

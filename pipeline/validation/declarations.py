@@ -8,82 +8,39 @@ URLs, other indexes) is reported, line by line.
 
 from __future__ import annotations
 
-import ast
-import configparser
 import posixpath
 import re
-import tomllib
-import warnings
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from typing import Any
 
 import yaml
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from pipeline.repository import Snapshot
-from pipeline.schema import Problem, Severity
-from pipeline.tracing.parsed import called_function
+from pipeline.schema import Severity
 from pipeline.validation.conda import conda_requirement
-from pipeline.validation.imports_map import conda_distribution, replacement
+from pipeline.validation.declared import Declarations
+from pipeline.validation.declared_projects import (
+    read_pipfile,
+    read_pyproject,
+    read_python_pin,
+    read_setup_cfg,
+    read_setup_py,
+    table,
+    texts,
+)
+from pipeline.validation.imports_map import conda_distribution
 from pipeline.validation.installs import installs_of
 from pipeline.validation.instructions import Instructions, read_dockerfile, read_readme
 
 __all__ = ["Declarations", "read_declarations"]
 
-_COMPONENT = "validation.environment"
 _MAX_SOURCE = 40_000_000
 _SIDE = re.compile(r"dev|doc|test|lint|ci\b|build|style|format|colab|gpu|cuda", re.IGNORECASE)
 _REQUIREMENTS = re.compile(
     r"^(?:requirements?[\w.-]*|pip[-_]requirements?|.*[-_]requirements?)\.(?:txt|in)$", re.IGNORECASE
 )
 _ENVIRONMENTS = re.compile(r"^(?:environment[\w.-]*|conda[\w.-]*|env)\.ya?ml$", re.IGNORECASE)
-
-
-@dataclass
-class Declarations:
-    """What a repository declares, in the order in which it was read."""
-
-    requirements: list[Requirement] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    python: list[tuple[str, SpecifierSet]] = field(default_factory=list)
-    """(file, Python requirement)."""
-    system: list[str] = field(default_factory=list)
-    """Debian packages that a Dockerfile or the README installs."""
-    problems: list[Problem] = field(default_factory=list)
-
-    def report(self, where: str, message: str, severity: Severity = Severity.WARNING) -> None:
-        """Note something that was not taken over."""
-        self.problems.append(Problem(component=_COMPONENT, where=where, message=message, severity=severity))
-
-    def add(self, text: str, where: str) -> None:
-        """Take over one requirement in PEP 508 notation."""
-        try:
-            found = Requirement(text)
-        except InvalidRequirement:
-            self.report(where, f"`{text}` is not a requirement: left out")
-            return
-        if found.url:
-            self.report(where, f"`{found.name}` comes from {_kind(found.url)}: its release of the same name is used")
-            found.url = None
-        if instead := replacement(found.name):
-            self.report(where, f"`{found.name}` is replaced by `{instead[0]}`: {instead[1]}", Severity.INFO)
-            found = Requirement(f"{instead[0]}{found.specifier}" + (f"; {found.marker}" if found.marker else ""))
-        self.requirements.append(found)
-
-    def require_python(self, text: str, where: str) -> None:
-        """Note the Python versions that the repository supports."""
-        try:
-            self.python.append((where, SpecifierSet(text)))
-        except InvalidSpecifier:
-            self.report(where, f"`{text}` is not a Python version requirement: not considered")
-
-
-def _kind(url: str) -> str:
-    return "a path of somebody's machine" if url.startswith("file:") else f"`{url}`"
 
 
 def read_declarations(snapshot: Snapshot, sources: Sequence[str] = ()) -> Declarations:
@@ -193,11 +150,16 @@ def _read_directory(
         name = posixpath.basename(path)
         before = len(into.requirements), len(into.python)
         if name == "pyproject.toml":
-            _read_pyproject(snapshot.text(path), path, into)
+            read_pyproject(snapshot.text(path), path, into)
         elif name == "setup.cfg":
-            _read_setup_cfg(snapshot.text(path), path, into)
+            read_setup_cfg(snapshot.text(path), path, into)
         elif name == "setup.py":
-            _read_setup_py(snapshot.text(path), path, into)
+            read_setup_py(snapshot.text(path), path, into)
+        elif name == "Pipfile":
+            read_pipfile(snapshot.text(path), path, into)
+        elif name in {".python-version", "runtime.txt"}:
+            read_python_pin(snapshot.text(path), path, into)
+            continue  # it declares no packages
         elif _ENVIRONMENTS.match(name):
             _read_conda(snapshot.text(path), path, into)
         if (len(into.requirements), len(into.python)) != before and path not in into.files:
@@ -259,123 +221,6 @@ def _read_requirement_line(line: str, where: str, into: Declarations) -> None:
         into.add(line, where)
 
 
-# --- pyproject, setup.cfg, setup.py ----------------------------------------------------------------------------------
-
-
-def _read_pyproject(text: str, path: str, into: Declarations) -> None:
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        into.report(path, f"is not TOML: {error}")
-        return
-    project = _table(data, "project")
-    for item in _texts(project.get("dependencies")):
-        into.add(item, path)
-    if isinstance(project.get("requires-python"), str):
-        into.require_python(project["requires-python"], path)
-    if "dependencies" in _texts(project.get("dynamic")):
-        into.report(path, "dependencies are computed at build time: taken from other files", Severity.INFO)
-    for name, value in _table(data, "tool", "poetry", "dependencies").items():
-        version, marker = (value.get("version"), value.get("markers")) if isinstance(value, dict) else (value, None)
-        if not isinstance(version, str):
-            into.report(path, f"`{name}` has no version on an index: left out")
-        elif name == "python":
-            into.require_python(_poetry(version), path)
-        else:
-            into.add(f"{name}{_poetry(version)}" + (f"; {marker}" if marker else ""), path)
-
-
-def _table(data: Any, *names: str) -> dict[str, Any]:
-    for name in names:
-        data = data.get(name) if isinstance(data, dict) else None
-    return data if isinstance(data, dict) else {}
-
-
-def _texts(value: Any) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def _poetry(version: str) -> str:
-    """Poetry's caret, tilde and bare versions as PEP 440 specifiers."""
-    parts = []
-    for alternative in re.split(r"\s*,\s*|\s+(?=[<>=!~^])", version.strip()):
-        item = alternative.split("||")[0].strip()
-        if not item or item == "*":
-            continue
-        if item.startswith("^"):
-            parts.append(_caret(item[1:].strip()))
-        elif item.startswith("~") and not item.startswith("~="):
-            numbers = item[1:].strip().split(".")
-            parts.append(f"~={item[1:].strip()}" if len(numbers) > 2 else f"=={'.'.join(numbers[:2])}.*")
-        else:
-            parts.append(item if item[0] in "<>=!~" else f"=={item}")
-    return ",".join(parts)
-
-
-def _caret(version: str) -> str:
-    numbers = [int(part) for part in re.findall(r"\d+", version)[:3]]
-    for index, number in enumerate(numbers):
-        if number or index == len(numbers) - 1:
-            upper = [*numbers[:index], number + 1]
-            return f">={version},<{'.'.join(map(str, upper))}"
-    return f">={version}"
-
-
-def _read_setup_cfg(text: str, path: str, into: Declarations) -> None:
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error as error:
-        into.report(path, f"could not be read: {error}".splitlines()[0])
-        return
-    for line in parser.get("options", "install_requires", fallback="").splitlines():
-        item = line.split("#")[0].strip()
-        if item.startswith("file:"):
-            into.report(path, f"`{item}`: read from that file where it is a requirements file", Severity.INFO)
-        elif item:
-            into.add(item, path)
-    if python := parser.get("options", "python_requires", fallback="").strip():
-        into.require_python(python, path)
-
-
-def _read_setup_py(text: str, path: str, into: Declarations) -> None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        into.report(path, f"does not parse ({error}): its requirements are unknown")
-        return
-    names = {
-        target.id: node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    for call in ast.walk(tree):
-        if not (isinstance(call, ast.Call) and called_function(call) == "setup"):
-            continue
-        for keyword in call.keywords:
-            value = names.get(keyword.value.id) if isinstance(keyword.value, ast.Name) else keyword.value
-            if keyword.arg == "install_requires":
-                items = _literal(value)
-                if not isinstance(items, list | tuple):
-                    into.report(path, "install_requires is computed: taken from other files or from the imports")
-                    continue
-                for item in items:
-                    into.add(str(item), path)
-            elif keyword.arg == "python_requires" and isinstance(python := _literal(value), str):
-                into.require_python(python, path)
-
-
-def _literal(node: ast.expr | None) -> Any:
-    try:
-        return None if node is None else ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
-
-
 # --- conda -----------------------------------------------------------------------------------------------------------
 
 
@@ -386,11 +231,11 @@ def _read_conda(text: str, path: str, into: Declarations) -> None:
         into.report(path, f"is not YAML: {' '.join(str(error).split())[:200]}")
         return
     into.report(path, "conda packages are taken from the package index: there is no conda here", Severity.INFO)
-    for item in _table({"x": data}, "x").get("dependencies") or ():
+    for item in table({"x": data}, "x").get("dependencies") or ():
         if isinstance(item, str):
             _add_conda(item, path, into)
         elif isinstance(item, dict):
-            for line in _texts(item.get("pip")):
+            for line in texts(item.get("pip")):
                 if line.startswith("-"):
                     into.report(path, f"option `{line}` is not taken over", Severity.INFO)
                 else:

@@ -17,7 +17,9 @@ from pipeline.repository import Snapshot
 from pipeline.sandbox.base import RunResult
 from pipeline.schema import Record
 from pipeline.task import Task
-from pipeline.validation.system_packages import missing_programs
+from pipeline.tracing.needs import needed_file
+from pipeline.validation.system_packages import PARTS_OF_PYTHON, missing_programs
+from pipeline.validation.tracebacks import TRACEBACK, last_frame, refused_path
 
 __all__ = ["Diagnosis", "absent_data", "diagnose", "hints", "missing_in_log", "read_tail"]
 
@@ -61,6 +63,7 @@ _SAYS_ABSENT = re.compile(
     r"download)\b",
     re.IGNORECASE,
 )
+_ABSENT = re.compile(r"\b(?:missing|not found|no such|unavailable|does not exist|do not exist)\b", re.IGNORECASE)
 _DATA_NOUN = re.compile(
     r"\b(?:data(?:set|sets|base)?|corpus|corpora|files?|folder|director(?:y|ies)|paths?|pcaps?|images?|csv|parquet|"
     r"checkpoints?|weights|embeddings?|archive|\w+\.(?:csv|json|npz?|parquet|pkl|h5|hdf5|mat|zip|txt))\b",
@@ -72,17 +75,24 @@ _PYTHON_2 = re.compile(
     r"|NameError: name '(?:xrange|unicode|raw_input|basestring|unichr)' is not defined"
     r"|ModuleNotFoundError: No module named '(?:urllib2|cPickle|ConfigParser|StringIO|Queue|HTMLParser|urlparse)'"
 )
+_USAGE_ERROR: Final = 2
+_USAGE: Final = re.compile(r"^usage: |^[\w./-]+: error: |^Usage: |^Error: (?:Missing|No such|Invalid)", re.MULTILINE)
+"""argparse and click end so when the arguments are wrong; that is no failure of what would have been computed."""
 _CODE: Final = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".ipynb", ".pyx", ".r", ".jl", ".m")
-_LIMITS: Final = frozenset({
-    FailureKind.RUN_TIMEOUT, FailureKind.RUN_OUT_OF_MEMORY, FailureKind.RUN_DISK_FULL, FailureKind.RUN_PROCESS_LIMIT,
-    FailureKind.RUN_OUTPUT_LIMIT,
-})  # fmt: skip
+_LIMITS: Final = {
+    FailureKind.RUN_TIMEOUT: "WALL_S",
+    FailureKind.RUN_OUT_OF_MEMORY: "MEMORY_MB",
+    FailureKind.RUN_DISK_FULL: "DISK_MB",
+    FailureKind.RUN_PROCESS_LIMIT: "PIDS",
+    FailureKind.RUN_OUTPUT_LIMIT: "OUTPUT_MB",
+}
+"""Each limit, and the end of the name of the variable that sets it (see `pipeline.settings`)."""
 
 
 class Diagnosis(Record):
     """Whose failure a failed run is."""
 
-    kind: Literal["data", "network", "key", "module", "library", "limit", "code"]
+    kind: Literal["data", "network", "key", "module", "library", "limit", "usage", "code"]
     blocked: bool
     """The code could not show what it does: verdict unknown."""
     reason: str
@@ -102,11 +112,44 @@ def diagnose(task: Task, snapshot: Snapshot, result: RunResult, out: Path) -> Di
     log = error + "\n" + read_tail(out / f"{index}.stdout")
     if result.failure in _LIMITS:
         detail = result.message or str(result.failure)
-        return Diagnosis(kind="limit", blocked=True, reason=f"the run hit a limit ({detail})")
+        reason = f"the run hit a limit ({detail}; EXPBENCH_LIMITS__{_LIMITS[result.failure]} sets it)"
+        return Diagnosis(kind="limit", blocked=True, reason=reason)
     code = result.commands[index].exit_code if 0 <= index < len(result.commands) else None
     last = _last_line(error) or _last_line(log) or result.message
+    if code == _USAGE_ERROR and _USAGE.search(error):
+        reason = f"the command is not complete or not right for its script: {last}"
+        return Diagnosis(kind="usage", blocked=True, reason=reason)
     failed = Diagnosis(kind="code", blocked=False, reason=f"command {index + 1} ended with exit code {code}: {last}")
-    return _missing(task, snapshot, log) or _data(task, snapshot, log, error) or failed
+    return (
+        _missing(task, snapshot, log)
+        or _data(task, snapshot, log, error)
+        or _said(task, snapshot, log, read_tail(out / f"{index}.stdout"), last)
+        or failed
+    )
+
+
+def _said(task: Task, snapshot: Snapshot, log: str, printed: str, last: str) -> Diagnosis | None:
+    """A crash after the program itself said that data was not there: what follows from nothing is no result.
+
+    Seen: every input `MISSING, skipping`, then a division by the number of inputs. A line that says that something is
+    missing and names no data counts where a file that the code reads is not in the repository.
+    """
+    if TRACEBACK not in log:
+        return None
+    line = absent_data([printed])
+    if not line and _unshipped(task, snapshot):
+        line = next((text.strip()[:160] for text in printed.splitlines() if _ABSENT.search(text)), "")
+    if not line:
+        return None
+    reason = f"blocked: data (the run says: `{line}`, and ended with: {last})"
+    return Diagnosis(kind="data", blocked=True, reason=reason)
+
+
+def _unshipped(task: Task, snapshot: Snapshot) -> bool:
+    """Does the code read files that are neither in the repository nor known by name?"""
+    names = {posixpath.basename(file.path) for file in snapshot.files}
+    read = [need for need in task.truth.data_needs if need.startswith(("file ", "checkpoint "))]
+    return any(posixpath.basename((needed_file(need) or need).strip("`")) not in names for need in read)
 
 
 def _missing(task: Task, snapshot: Snapshot, log: str) -> Diagnosis | None:
@@ -118,7 +161,8 @@ def _missing(task: Task, snapshot: Snapshot, log: str) -> Diagnosis | None:
     if modules and not _is_own(modules[-1], task, snapshot):
         reason = f"blocked: environment (module `{modules[-1]}` is not installed)"
         return Diagnosis(kind="module", blocked=True, reason=reason)
-    if not modules and (library := _LIBRARY.search(log)):
+    # a library that a warning names (TensorFlow's for a GPU) is not what a traceback below it is about
+    if not modules and (library := _LIBRARY.search(log, max(0, log.rfind(TRACEBACK)))):
         reason = f"blocked: environment (library `{library[1]}` is missing)"
         return Diagnosis(kind="library", blocked=True, reason=reason)
     if not modules and (packages := missing_programs(log)):
@@ -129,25 +173,33 @@ def _missing(task: Task, snapshot: Snapshot, log: str) -> Diagnosis | None:
 
 def _data(task: Task, snapshot: Snapshot, log: str, error: str) -> Diagnosis | None:
     """Data, network or a secret that a validation does not have."""
-    if _MODULE.search(log):
-        return None
+    refused = refused_path(error, snapshot) or refused_path(log, snapshot)
+    if _MODULE.search(log) or (refused is not None and refused.writing):
+        return None  # a place that it may not write to is no data
     if key := _KEY.search(log):
         return Diagnosis(kind="key", blocked=True, reason=f"blocked: data (needs the secret {key[1] or key[2]})")
     if package := _PIP.search(log):
         reason = f"blocked: environment (it installs `{package[1]}` while it runs, which needs a network)"
         return Diagnosis(kind="module", blocked=True, reason=reason)
     if network := _NETWORK.search(log):
-        return Diagnosis(kind="network", blocked=True, reason=f"blocked: data (wants to download: {network[0]})")
+        frame = last_frame(error, snapshot) or last_frame(log, snapshot)
+        wanted = f"`{frame.code or 'code'}` at {frame.path}:{frame.line}" if frame is not None else network[0]
+        reason = f"blocked: data (wants to download: {wanted}; runs have no network)"
+        return Diagnosis(kind="network", blocked=True, reason=reason)
     # programs that log their own traceback do so on either stream
-    paths = [next(group for group in match.groups() if group).strip() for match in _NO_FILE.finditer(error or log)]
-    paths = paths or [next(group for group in match.groups() if group).strip() for match in _NO_FILE.finditer(log)]
+    path = _missing_path(error or log) or _missing_path(log)
+    if path and _is_data(path, task, snapshot):
+        return Diagnosis(kind="data", blocked=True, reason=f"blocked: data (`{path}` is not in the repository)")
+    return None
+
+
+def _missing_path(log: str) -> str:
+    """The last path that a log says is not there."""
+    paths = [next(group for group in match.groups() if group).strip() for match in _NO_FILE.finditer(log)]
     # `FileNotFoundError: Dataset not found: /home/somebody/data.json` in the program's own words
     if paths and (spoken := re.search(r"(?:^|[\s:'\"(])((?:/|\.{0,2}/|\w[\w.-]*/)[\w./-]+)", paths[-1])):
-        paths[-1] = spoken[1].rstrip(".")
-    if paths and _is_data(paths[-1], task, snapshot):
-        reason = f"blocked: data (`{paths[-1]}` is not in the repository)"
-        return Diagnosis(kind="data", blocked=True, reason=reason)
-    return None
+        return spoken[1].rstrip(".")
+    return paths[-1] if paths else ""
 
 
 def _last_line(text: str) -> str:
@@ -191,7 +243,7 @@ def _is_data(path: str, task: Task, snapshot: Snapshot) -> bool:
 def missing_in_log(log: str) -> tuple[str, ...]:
     """Modules that a log says are not installed, in order of first mention."""
     found = [*_MODULE.findall(log), *(name.lower() for name in _NEEDS_PACKAGE.findall(log))]
-    return tuple(dict.fromkeys(name.rstrip(".") for name in found))
+    return tuple(dict.fromkeys(name.rstrip(".") for name in found if name.strip("._") not in PARTS_OF_PYTHON))
 
 
 def absent_data(logs: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from pipeline.validation.outcome import match_claims
 from pipeline.validation.outputs import read_file
 from pipeline.validation.tokens import words
 
-__all__ = ["inspect_run"]
+__all__ = ["WINDOWS_ONLY", "inspect_run", "shipped_and_rewritten"]
 
 _COMPONENT: Final = "validation.monitor"
 _SINKS: Final = frozenset(
@@ -54,6 +54,7 @@ _RESULT_SUFFIXES: Final = (
     ".pkl",
     ".md",
 )
+WINDOWS_ONLY: Final = "it shows its results in windows only: nothing was printed or written that could be compared"
 _MIN_DIGITS: Final = 3
 """Two digits of a claim occur in most programs by chance (0.5, 10, 0.01)."""
 _MAX_FILE: Final = 2_000_000
@@ -84,10 +85,25 @@ def inspect_run(
         if tree is not None:
             problems += _literals(tree, path, telling)
             problems += _random_results(tree, path, claims)
-            problems += _shipped_results(tree, path, snapshot, result, telling)
+            found = _shipped_results(tree, path, snapshot, result, telling or claims)
+            # numbers of one or two digits may stand there by chance: a person decides
+            problems += found if telling else (item.evolve(severity=Severity.WARNING) for item in found)
     problems += _copies(snapshot, result, telling)
-    problems += _no_work(result, out)
+    problems += _no_work(result, out, _shows_windows(snapshot, sources))
     return tuple(sorted(set(problems), key=lambda item: (item.where, item.message)))
+
+
+def shipped_and_rewritten(
+    snapshot: Snapshot, sources: Sequence[str], result: RunResult, claims: Sequence[NumericClaim]
+) -> tuple[str, ...]:
+    """Data files that hold claimed numbers and that a run wrote again as the repository ships them, sorted.
+
+    A program that reads such a file and writes it again has computed nothing; a run without it tells.
+    """
+    telling = [claim for claim in claims if _digits(claim) >= _MIN_DIGITS] or list(claims)
+    own = {file.path for file in snapshot.files if file.size <= _MAX_FILE} - set(sources)
+    again = [item.path for item in result.rewritten if item.path.endswith(_RESULT_SUFFIXES) and item.path in own]
+    return tuple(sorted(path for path in again if telling and _held(snapshot, path, telling)))
 
 
 def _digits(claim: NumericClaim) -> int:
@@ -207,7 +223,7 @@ def _shipped_results(
     tree: ast.Module, path: str, snapshot: Snapshot, result: RunResult, claims: Sequence[NumericClaim]
 ) -> Iterator[Problem]:
     """A file of the repository that holds the claimed numbers and is read, not written, by the chain."""
-    written = {produced.path for produced in result.produced}
+    written = {produced.path for produced in result.written}
     shipped = {
         file.path for file in snapshot.files
         if file.path.endswith(_RESULT_SUFFIXES) and file.size <= _MAX_FILE and file.path not in written
@@ -307,12 +323,26 @@ def _copies(snapshot: Snapshot, result: RunResult, claims: Sequence[NumericClaim
         )
 
 
-def _no_work(result: RunResult, out: Path) -> Iterator[Problem]:
+def _shows_windows(snapshot: Snapshot, sources: Sequence[str]) -> bool:
+    """Does a script of the chain show figures in windows? There are none in a sandbox."""
+    trees = [_parse(snapshot, path) for path in sorted(set(sources))]
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"show", "imshow"}
+        for tree in trees
+        if tree is not None
+        for node in ast.walk(tree)
+    )
+
+
+def _no_work(result: RunResult, out: Path, windows: bool) -> Iterator[Problem]:
     if result.failure is not None:
         return
     printed = sum(command.stdout_bytes + command.stderr_bytes for command in result.commands)
-    if not printed and not result.produced:
-        yield _problem("run", "ended well without printing or writing anything", Severity.ERROR)
+    if not printed and not result.written:
+        if windows:
+            yield _problem("run", WINDOWS_ONLY, Severity.WARNING)
+        else:
+            yield _problem("run", "ended well without printing or writing anything", Severity.ERROR)
     for index in range(len(result.commands)):
         path = out / f"{index}.stdout"
         if path.is_file():

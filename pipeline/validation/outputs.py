@@ -60,7 +60,7 @@ def read_run(
             if cut:
                 problems.append(_problem(name, f"longer than {_MAX_BYTES} bytes: only its end was read"))
             found += observe_text(text, name, context)
-    for produced in result.produced:
+    for produced in result.written:
         values, complaints = read_file(out / "files" / produced.path, produced.path)
         found += values
         problems += complaints

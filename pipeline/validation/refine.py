@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from pipeline.progress import Reporter, SilentReporter
 from pipeline.task import ValidationReport, Verdict
 
-__all__ = ["Attempt", "Refined", "validate_with_refinement"]
+__all__ = ["Attempt", "Refined", "rank_of", "validate_with_refinement"]
 
 CandidateT = TypeVar("CandidateT")
 
@@ -70,7 +70,7 @@ def validate_with_refinement(
             break
     if not made:
         return None
-    return Refined(max(made, key=lambda item: (*_rank(item.report), -item.number)), tuple(made))
+    return Refined(max(made, key=lambda item: (*rank_of(item.report), -item.number)), tuple(made))
 
 
 def _small_and_sound(report: ValidationReport) -> bool:
@@ -78,7 +78,7 @@ def _small_and_sound(report: ValidationReport) -> bool:
     return report.outcome == "smoke: runs" and all(run.scale == "smoke" for run in report.runs)
 
 
-def _rank(report: ValidationReport) -> tuple[int, bool, int, int]:
+def rank_of(report: ValidationReport) -> tuple[int, bool, int, int]:
     """Order of attempts: passed; could not run (blocked); the others by what they reproduced, then by what they showed.
 
     Of those that were blocked, one that runs at smoke scale shows more. A chain that ran well and printed none of the

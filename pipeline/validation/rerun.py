@@ -24,18 +24,20 @@ from pipeline.sandbox.base import Image, Limits, RunResult, RunSpec, Sandbox
 from pipeline.schema import Problem, Record, Severity
 from pipeline.task import ClaimMatch, RunReport, Task, ValidationReport, Verdict
 from pipeline.validation.diagnosis import absent_data, diagnose, hints, missing_in_log, read_tail
-from pipeline.validation.monitor import inspect_run
+from pipeline.validation.monitor import WINDOWS_ONLY, inspect_run, shipped_and_rewritten
 from pipeline.validation.observation import Observation
 from pipeline.validation.outcome import decide, flakiness, match_claims
 from pipeline.validation.outputs import read_run
 from pipeline.validation.plan import execution_plan, make_plan
 from pipeline.validation.system_packages import missing_libraries, missing_programs
-from pipeline.validation.variants import with_files
+from pipeline.validation.variants import with_files, without_files
 
 __all__ = ["missing_modules", "missing_system_packages", "validate"]
 
 _STAGE: Final = "validate"
 _RESULT: Final = "result.json"
+_MINUTES_FROM_S: Final = 120
+_COPIED: Final = "the repository ships it with claimed numbers, and a run that starts without it does not make it"
 _TOO_BIG: Final = frozenset(
     {FailureKind.RUN_TIMEOUT.value, FailureKind.RUN_OUT_OF_MEMORY.value, FailureKind.RUN_DISK_FULL.value}
 )
@@ -130,14 +132,26 @@ class _Series:
 
 def _full_report(series: _Series, repeats: int, listener: Reporter) -> ValidationReport:
     runs: list[tuple[RunResult, Path]] = []
+    sources = [source.path for source in series.task.truth.sources]
+    claims = series.task.truth.expected.claims
+    left_out: tuple[str, ...] = ()
+    tree, scratch = series.snapshot, series.out / "without-results"
     for number in range(1, max(1, repeats) + 1):
-        listener.step(_STAGE, f"{series.task.id}: run {number} of {repeats}")
         spec = series.spec(number)
+        if runs and not left_out:
+            left_out = shipped_and_rewritten(series.snapshot, sources, runs[0][0], claims)
+            tree = without_files(tree, left_out, scratch) if left_out else tree
+        listener.step(_STAGE, f"{series.task.id}: run {number} of {repeats}, at most {_duration(spec.limits.wall_s)}")
         directory = series.out / f"run-{number}"
-        runs.append((series.run(spec, directory, series.snapshot), directory))
+        runs.append((series.run(spec, directory, tree), directory))
         if runs[-1][0].failure is not None or not _shows_something(series.task, spec, *runs[-1]):
             break
-    return _report(series, spec, runs)
+    remove_tree(scratch)
+    return _report(series, spec, runs, left_out)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:g} min" if seconds >= _MINUTES_FROM_S else f"{seconds:g} s"
 
 
 def _smoke_report(
@@ -238,12 +252,14 @@ def _run_report(repeat: int, result: RunResult, directory: Path, scale: RunScale
         exit_codes=tuple(command.exit_code for command in result.commands),
         failure=None if result.failure is None else result.failure.value,
         log=f"{directory.parent.name}/{directory.name}",
-        produced=tuple((item.path, item.sha256) for item in result.produced),
+        produced=tuple((item.path, item.sha256) for item in result.written),
         scale=scale,
     )
 
 
-def _report(series: _Series, spec: RunSpec, runs: Sequence[tuple[RunResult, Path]]) -> ValidationReport:
+def _report(
+    series: _Series, spec: RunSpec, runs: Sequence[tuple[RunResult, Path]], left_out: Sequence[str]
+) -> ValidationReport:
     task, expected = series.task, series.task.truth.expected
     observations: list[tuple[Observation, ...]] = []
     problems: list[Problem] = []
@@ -254,7 +270,7 @@ def _report(series: _Series, spec: RunSpec, runs: Sequence[tuple[RunResult, Path
     matches = match_claims(expected.claims, observations, comparisons=expected.comparisons)
     last, directory = runs[-1]
     sources = [source.path for source in task.truth.sources]
-    monitor = inspect_run(series.snapshot, sources, last, directory, expected.claims)
+    monitor = (*_only_copied(last, left_out), *inspect_run(series.snapshot, sources, last, directory, expected.claims))
     verdict, reason = _verdict(task, series.snapshot, runs, matches, monitor)
     return ValidationReport(
         verdict=verdict,
@@ -269,14 +285,23 @@ def _report(series: _Series, spec: RunSpec, runs: Sequence[tuple[RunResult, Path
     )
 
 
-def _not_written(series: _Series, result: RunResult) -> list[Problem]:
-    """Files that the code names and a finished run did not write; which of them a run writes may depend on options.
+def _only_copied(last: RunResult, left_out: Sequence[str]) -> list[Problem]:
+    """Results that the first run only wrote again: a later one that started without them did not make them."""
+    if last.failure not in {None, FailureKind.RUN_FAILED}:
+        return []  # it was stopped before it could
+    made = {item.path for item in last.written}
+    return [
+        Problem(component="validation.monitor", where=path, message=_COPIED, severity=Severity.ERROR)
+        for path in left_out
+        if path not in made
+    ]
 
-    One that the repository ships may have been written again as it was, which nobody can see.
-    """
+
+def _not_written(series: _Series, result: RunResult) -> list[Problem]:
+    """Files that the code names and a finished run did not write; which of them a run writes may depend on options."""
     if result.failure is not None:
         return []
-    there = [*(item.path for item in result.produced), *(file.path for file in series.snapshot.files)]
+    there = [item.path for item in result.written]
     missing = [name for name in series.plan.outputs if not any(path.endswith(name.lstrip("./")) for path in there)]
     message = "stands in the code as a file to write, and the run did not write it"
     return [
@@ -292,7 +317,8 @@ def _verdict(
     monitor: Sequence[Problem],
 ) -> tuple[Verdict, str]:
     last, directory = runs[-1]
-    if last.failure is not None:
+    copied = any(problem.message == _COPIED for problem in monitor)
+    if last.failure is not None and not copied:
         cause = diagnose(task, snapshot, last, directory)
         return (Verdict.UNKNOWN if cause.blocked else Verdict.FAIL), cause.reason
     serious = [problem for problem in monitor if problem.severity is Severity.ERROR]
@@ -304,6 +330,8 @@ def _verdict(
         logs = [read_tail(directory / f"{index}.stdout") for index in range(len(last.commands))]
         if not any(match.observed for match in matches) and (absent := absent_data(logs)):
             return verdict, f"blocked: data (the run says: `{absent}`); {reason}"
+        if any(problem.message == WINDOWS_ONLY for problem in monitor):
+            return verdict, f"{WINDOWS_ONLY}; {reason}"
         if hint := hints(logs):
             reason += f" (the run says: `{hint}`)"
     return verdict, reason

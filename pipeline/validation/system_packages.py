@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["missing_build_packages", "missing_libraries", "missing_programs", "unknown_package"]
+__all__ = ["PARTS_OF_PYTHON", "missing_build_packages", "missing_libraries", "missing_programs", "unknown_package"]
 
 _LIBRARY = re.compile(r"(lib[\w+.-]+\.so(?:\.\d+)*): cannot open shared object file")
 _LIBRARIES: Final = {
@@ -20,6 +20,9 @@ _LIBRARIES: Final = {
     "libEGL.so.1": "libegl1", "libGLU.so.1": "libglu1-mesa", "libosmesa.so.8": "libosmesa6",
     "libOSMesa.so.8": "libosmesa6", "libR.so": "r-base-core",
 }  # fmt: skip
+_PART: Final = re.compile(r"No module named ['\"]_?(tkinter|gdbm|idlelib)\b")
+PARTS_OF_PYTHON: Final = {"tkinter": "python3-tk", "gdbm": "python3-gdbm", "idlelib": "idle-python3"}
+"""Modules of Python's standard library that Debian ships apart."""
 _SONAME: Final = re.compile(r"^(lib[\w+.-]*?)\.so\.(\d+)$")
 _PROGRAM = re.compile(
     r"failed to execute (?:\w+\()?['\"\[]*([\w.+-]+)['\"\])]*"  # graphviz, wrappers of subprocess
@@ -74,8 +77,9 @@ _UNKNOWN: Final = re.compile(
 
 
 def missing_libraries(log: str) -> tuple[str, ...]:
-    """Debian packages with the shared libraries that a log says are missing."""
-    return tuple(sorted({package for name in _LIBRARY.findall(log) if (package := _package_of(name))}))
+    """Debian packages with the shared libraries, and the parts of Python, that a log says are missing."""
+    parts = {PARTS_OF_PYTHON[name] for name in _PART.findall(log)}
+    return tuple(sorted(parts | {package for name in _LIBRARY.findall(log) if (package := _package_of(name))}))
 
 
 def _package_of(library: str) -> str:

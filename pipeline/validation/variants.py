@@ -1,16 +1,31 @@
-"""A copy of a repository with files of ours in it: a script that a model wrote, a configuration of the smoke scale."""
+"""A copy of a repository with files of ours (a model's script, a configuration of the smoke scale) or without some."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pipeline.digests import text_digest
 from pipeline.files import remove_tree, write_text
 from pipeline.repository import RepositoryFile, Snapshot
 
-__all__ = ["with_files"]
+__all__ = ["with_files", "without_files"]
+
+
+def without_files(snapshot: Snapshot, paths: Collection[str], into: Path) -> Snapshot:
+    """The repository without these files, as a snapshot of its own (not saved).
+
+    Args:
+        snapshot: the repository; it is not changed.
+        paths: files of it.
+        into: folder to make; what lies there is replaced.
+    """
+    remove_tree(into)
+    shutil.copytree(snapshot.root, into, symlinks=True)
+    for path in paths:
+        (into / path).unlink()
+    return snapshot.evolve(root=into, files=tuple(file for file in snapshot.files if file.path not in paths))
 
 
 def with_files(snapshot: Snapshot, files: Mapping[str, str], into: Path) -> Snapshot:

@@ -216,7 +216,7 @@ def test_a_python_that_cannot_be_had_gives_way(
     workspace: Workspace, sandbox: LookingSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another Python needs a base image of its own, which not every machine can make: the run goes on and says so."""
-    from flows import validate_stage
+    from flows import environments
     from pipeline.sandbox import BuildSpec, Image
 
     build = LookingSandbox.build
@@ -231,7 +231,7 @@ def test_a_python_that_cannot_be_had_gives_way(
         return build(self, spec, **options)
 
     monkeypatch.setattr(LookingSandbox, "build", limited)
-    monkeypatch.setattr(validate_stage, "pythons_of", lambda _: ("3.11", "3.9"))
+    monkeypatch.setattr(environments, "pythons_of", lambda _: ("3.11", "3.9"))
     declared = workspace.root / "repository" / "pyproject.toml"
     declared.write_text('[project]\nname = "x"\nrequires-python = "<3.10"\n')
     snapshot = builders.snapshot(workspace.root / "repository")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -125,6 +126,7 @@ class CopySandbox:
             work = Path(scratch) / "work"
             shutil.copytree(tree, work)
             before = _digests(work)
+            began = time.time_ns()
             results: list[CommandResult] = []
             failure = None
             for index, command in enumerate(spec.commands):
@@ -149,14 +151,16 @@ class CopySandbox:
                 )
                 if failure:
                     break
-            produced = []
+            produced: list[ProducedFile] = []
+            rewritten: list[ProducedFile] = []
             for path, digest in sorted(_digests(work).items()):
-                if before.get(path) != digest:
+                if before.get(path) != digest or (work / path).stat().st_mtime_ns > began:
                     target = out / "files" / path
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy(work / path, target)
-                    produced.append(ProducedFile(path=path, size=target.stat().st_size, sha256=digest))
-        return RunResult(commands=tuple(results), produced=tuple(produced), failure=failure)
+                    into = rewritten if before.get(path) == digest else produced
+                    into.append(ProducedFile(path=path, size=target.stat().st_size, sha256=digest))
+        return RunResult(commands=tuple(results), produced=tuple(produced), rewritten=tuple(rewritten), failure=failure)
 
 
 def _digests(root: Path) -> dict[str, str]:

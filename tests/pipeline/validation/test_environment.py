@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.validation import environment
+from pipeline.validation import resolution
 from pipeline.validation.declarations import read_declarations
 from pipeline.validation.environment import extend_environment, resolve_environment
 from pipeline.validation.imports_map import conda_distribution, distribution_of, third_party
@@ -106,7 +106,7 @@ def test_notebooks_are_read_and_get_what_executes_them(tmp_path: Path, monkeypat
     assert [item.module for item in third_party(snapshot, ["a/demo.ipynb"])] == ["sklearn"]
     uv = Uv()
     uv.wheels |= {name: ["1.0"] for name in ("scikit-learn", "nbconvert", "ipykernel", "PyYAML")}
-    monkeypatch.setattr(environment, "_uv", uv)
+    monkeypatch.setattr(resolution, "_uv", uv)
     plan = resolve_environment(snapshot, sources=["a/demo.ipynb"])
     assert plan.spec.packages == ("ipykernel==1.0", "nbconvert==1.0", "scikit-learn==1.0", "six==1.16.0")
     assert resolve_environment(snapshot, sources=["run.py"]).spec.packages == ("pyyaml==1.0",)
@@ -132,8 +132,8 @@ class Uv:
         self.later = {"newer"}
         """Has wheels for a later Python only."""
 
-    def __call__(self, requirements, date, *, wheels, python=environment.PYTHON, apart=()):
-        if python != environment.PYTHON:
+    def __call__(self, requirements, date, *, wheels, python=resolution.PYTHON, apart=()):
+        if python != resolution.PYTHON:
             return (0 if all(Requirement(text).name in self.later for text in requirements) else 1), "", ""
         self.calls.append((tuple(requirements), None if date is None else str(date), wheels))
         pins = []
@@ -160,7 +160,7 @@ class Uv:
 @pytest.fixture
 def uv(monkeypatch: pytest.MonkeyPatch) -> Uv:
     fake = Uv()
-    monkeypatch.setattr(environment, "_uv", fake)
+    monkeypatch.setattr(resolution, "_uv", fake)
     return fake
 
 
@@ -218,11 +218,11 @@ def test_what_cannot_be_resolved_or_reached_is_an_error(
     tmp_path: Path, uv: Uv, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = make_snapshot(tmp_path, {"requirements.txt": "numpy==9\n", "run.py": "import numpy\n"})
-    monkeypatch.setattr(environment, "_uv", lambda *_, **__: (1, "", "error: Because numpy needs another Python"))
+    monkeypatch.setattr(resolution, "_uv", lambda *_, **__: (1, "", "error: Because numpy needs another Python"))
     with pytest.raises(ExpbenchError) as refused:
         resolve_environment(snapshot, sources=["run.py"])
     assert refused.value.kind is FailureKind.ENVIRONMENT_UNBUILDABLE
-    monkeypatch.setattr(environment, "_uv", lambda *_, **__: (2, "", "error: Failed to fetch: dns error"))
+    monkeypatch.setattr(resolution, "_uv", lambda *_, **__: (2, "", "error: Failed to fetch: dns error"))
     with pytest.raises(ExpbenchError) as offline:
         resolve_environment(snapshot, sources=["run.py"])
     assert offline.value.kind is FailureKind.NETWORK
@@ -239,18 +239,18 @@ def test_a_python_that_is_excluded_is_reported(tmp_path: Path, uv: Uv) -> None:
 def test_a_pinned_source_archive_is_recognised_in_the_resolvers_words() -> None:
     """Seen: `func-timeout==4.3.5` of a frozen list of 216; its wording for pins was not known, and nothing was run."""
     words = "Because func-timeout==4.3.5 has no usable wheels and you require func-timeout==4.3.5, we can conclude that"
-    found = environment._SOURCE_ONLY.search(words)
+    found = resolution._SOURCE_ONLY.search(words)
     assert found is not None
     assert next(filter(None, found.groups())) == "func-timeout"
     words = "Because only docopt==0.6.2 is available and docopt==0.6.2 has no usable wheels"
-    assert next(filter(None, environment._SOURCE_ONLY.search(words).groups())) == "docopt"
+    assert next(filter(None, resolution._SOURCE_ONLY.search(words).groups())) == "docopt"
 
 
 def test_a_pin_for_a_later_python_is_not_taken_for_a_source_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`numpy==2.5.1` has wheels, but none for 3.11; pinned and built from its archive it would fail in the sandbox."""
-    monkeypatch.setattr(environment, "_uv", Uv())
+    monkeypatch.setattr(resolution, "_uv", Uv())
     snapshot = make_snapshot(tmp_path, {"requirements.txt": "newer==3\nnumpy\n", "run.py": "import numpy\n"})
     plan = resolve_environment(snapshot, sources=["run.py"])
     assert plan.spec.packages == ("numpy==2.0.0",)
@@ -261,8 +261,30 @@ def test_files_that_import_nothing_run_without_the_declared_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Seen: pins for Python 3.12 ended a whole curation, for a script that needs the standard library only."""
-    monkeypatch.setattr(environment, "_uv", Uv())
+    monkeypatch.setattr(resolution, "_uv", Uv())
     snapshot = make_snapshot(tmp_path, {"requirements.txt": "newer==3\n", "run.py": "import json\n"})
     plan = resolve_environment(snapshot, sources=["run.py"])
     assert plan.spec.packages == ()
     assert any("import none" in problem.message for problem in plan.problems)
+
+
+@pytest.mark.parametrize(
+    ("files", "python", "names"),
+    [
+        ({".python-version": "3.9\n", "requirements.txt": "numpy\n"}, ["==3.9.*"], ["numpy"]),
+        ({".python-version": "pypy3.9\n3.10.4  # or this\n"}, ["==3.10.*"], []),
+        ({".python-version": "my-virtual-environment\n"}, [], []),
+        ({"runtime.txt": "python-3.8.12\n"}, ["==3.8.*"], []),
+        (
+            {"Pipfile": '[packages]\nnumpy = "*"\nscipy = {version = "==1.5.0"}\nours = {git = "x"}\n'
+                        '[dev-packages]\nblack = "*"\n[requires]\npython_version = "3.8"\n'},
+            ["==3.8.*"], ["numpy", "scipy==1.5.0"],
+        ),
+    ],
+)  # fmt: skip
+def test_pythons_and_packages_of_other_tools(
+    files: dict[str, str], python: list[str], names: list[str], tmp_path: Path
+) -> None:
+    found = read_declarations(make_snapshot(tmp_path, files))
+    assert [str(specifier) for _, specifier in found.python] == python
+    assert [str(item) for item in found.requirements] == names

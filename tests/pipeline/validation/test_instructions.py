@@ -12,7 +12,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox import BuildSpec, Image, open_sandbox, pythons_of
 from pipeline.sandbox._base_image import BaseRecipe
 from pipeline.schema import Severity
-from pipeline.validation import EnvironmentPlan, build_with_corrections, environment, resolve_environment
+from pipeline.validation import EnvironmentPlan, build_with_corrections, resolution, resolve_environment
 from pipeline.validation.building import unbuildable_package
 from pipeline.validation.declarations import read_declarations
 from pipeline.validation.instructions import read_dockerfile, read_readme
@@ -106,7 +106,7 @@ class OldWheels(Uv):
         super().__init__()
         self.later.add("old")
 
-    def __call__(self, requirements, date, *, wheels, python=environment.PYTHON, apart=()):
+    def __call__(self, requirements, date, *, wheels, python=resolution.PYTHON, apart=()):
         if python == "3.9" and "old==1.0" in requirements:
             return 0, "old==1.0\n", ""
         return super().__call__(requirements, date, wheels=wheels, python=python, apart=apart)
@@ -117,7 +117,7 @@ def resolved(
 ) -> EnvironmentPlan:
     import datetime
 
-    monkeypatch.setattr(environment, "_uv", OldWheels())
+    monkeypatch.setattr(resolution, "_uv", OldWheels())
     before = datetime.date(2021, 1, 1)
     return resolve_environment(make_snapshot(tmp_path, files), sources=["run.py"], before=before, **options)
 
@@ -144,7 +144,7 @@ def test_a_dependency_without_wheels_is_taken_apart(tmp_path: Path, monkeypatch:
     """Seen: `semopy` needs `portmin`, which exists as a source archive only, and nothing was run."""
     calls = []
 
-    def uv(requirements, date, *, wheels, python=environment.PYTHON, apart=()):
+    def uv(requirements, date, *, wheels, python=resolution.PYTHON, apart=()):
         calls.append((tuple(requirements), wheels, tuple(apart)))
         if not wheels:
             return 0, "portmin==1.0.6\n", ""
@@ -152,7 +152,7 @@ def test_a_dependency_without_wheels_is_taken_apart(tmp_path: Path, monkeypatch:
             return 0, "semopy==2.0\n", ""
         return 1, "", "Because all versions of portmin have no usable wheels and semopy depends on portmin"
 
-    monkeypatch.setattr(environment, "_uv", uv)
+    monkeypatch.setattr(resolution, "_uv", uv)
     snapshot = make_snapshot(tmp_path, {"run.py": "import semopy\n", "requirements.txt": "semopy\n"})
     plan = resolve_environment(snapshot, sources=["run.py"])
     assert plan.spec.packages == ("portmin==1.0.6", "semopy==2.0")
@@ -177,6 +177,7 @@ def test_pythons_have_bases_of_their_own() -> None:
         ("OSError: libxcb.so.1: cannot open shared object file", ("libxcb1",)),
         ("libhdf5_serial.so.103: cannot open shared object file", ("libhdf5-serial103",)),
         ("libcuda.so.1: cannot open shared object file", ()),
+        ("ModuleNotFoundError: No module named 'tkinter'", ("python3-tk",)),
     ],
 )
 def test_libraries_are_found_in_packages(log: str, packages: tuple[str, ...]) -> None:
@@ -248,7 +249,7 @@ def test_a_build_is_corrected_a_bounded_number_of_times(tmp_path: Path) -> None:
 
 def test_a_version_that_cannot_be_built_gives_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seen: a README's `pandas 0.23.4` has no wheel for any Python that the sandbox has, and does not build."""
-    monkeypatch.setattr(environment, "_uv", Uv())
+    monkeypatch.setattr(resolution, "_uv", Uv())
     files = {"run.py": "import numpy, docopt\n", "requirements.txt": "numpy==1.26.4\ndocopt==0.6.2\n"}
     snapshot = make_snapshot(tmp_path, files)
     assert resolve_environment(snapshot, sources=["run.py"]).spec.packages == ("docopt==0.6.2", "numpy==1.26.4")

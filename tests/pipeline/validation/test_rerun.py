@@ -38,6 +38,45 @@ def attempt(tmp_path: Path, files: dict[str, str], *, repeats: int = 2, claims=C
     return report, out
 
 
+SHIPPED = "method,accuracy\nours,0.875\nsgd,0.75\n"
+MAKES = (
+    "hits, less = [1] * 7 + [0], [1] * 6 + [0, 0]\n"
+    "with open('table.csv', 'w') as out:\n"
+    "    out.write('method,accuracy\\n')\n"
+    "    for name, row in (('ours', hits), ('sgd', less)):\n"
+    "        out.write(f'{name},{sum(row) / len(row)}\\n')\n"
+)
+
+
+def test_results_that_come_out_as_the_repository_ships_them(tmp_path: Path) -> None:
+    """Seen: a paper's tables made again byte for byte, which looked as if nothing had been written."""
+    report, out = attempt(tmp_path, {"run.py": MAKES, "table.csv": SHIPPED})
+    assert report.verdict is Verdict.PASS, report.reason
+    assert [run.produced[0][0] for run in report.runs] == ["table.csv", "table.csv"]
+    assert not (out / "without-results").exists()
+
+
+def test_results_that_are_only_written_again_are_not_computed(tmp_path: Path) -> None:
+    copies = (
+        "import pathlib\nfor path in sorted(pathlib.Path().glob('*.csv')):\n    path.write_text(path.read_text())\n"
+    )
+    report, _ = attempt(tmp_path, {"run.py": copies, "table.csv": SHIPPED})
+    assert report.verdict is Verdict.FAIL
+    assert report.reason.startswith("the outcome was not computed: table.csv: the repository ships it with claimed")
+
+
+def test_a_crash_after_inputs_were_skipped_is_no_failure_of_the_code(tmp_path: Path) -> None:
+    snapshot = make_snapshot(tmp_path / "tree", {"run.py": "print('BTC: MISSING, skipping')\nprint(1 / 0)\n"})
+    task = make_task(snapshot, [["python", "run.py"]], ["run.py"], CLAIMS)
+    task = task.evolve(truth=task.truth.evolve(data_needs=("file `RAW / info['csv']` (run.py:9)",)))
+    report = validate(
+        task, snapshot=snapshot, image=IMAGE, sandbox=CopySandbox(), repeats=1, out=tmp_path / "out", owner="test",
+        limits=Limits(),
+    )  # fmt: skip
+    assert report.verdict is Verdict.UNKNOWN
+    assert report.reason.startswith("blocked: data (the run says: `BTC: MISSING, skipping`, and ended with: ZeroDiv")
+
+
 def test_a_chain_that_reproduces_its_claims(tmp_path: Path) -> None:
     report, out = attempt(tmp_path, FILES)
     assert report.verdict is Verdict.PASS
@@ -73,6 +112,11 @@ def test_finished_runs_are_reused_and_broken_ones_made_again(tmp_path: Path) -> 
         ("print('skipping: no data found')", Verdict.UNKNOWN, "blocked: data (the run says: `skipping: no data found`)"),
         ("print('SKIP: no DNS data')", Verdict.UNKNOWN, "blocked: data (the run says: `SKIP: no DNS data`)"),
         ("print('skipping warm-up')", Verdict.UNKNOWN, "reproduced; c1: no printed number is named"),
+        ("print('a.csv not found')\nprint(1 / 0)", Verdict.UNKNOWN, "blocked: data (the run says: `a.csv not found`, and ended with: ZeroDivisionError"),
+        ("print('BTC: MISSING, skipping')\nprint(1 / 0)", Verdict.FAIL, "ZeroDivisionError"),
+        ("open('results/x.csv', 'w')", Verdict.FAIL, "exit code 1"),
+        ("import argparse\nargparse.ArgumentParser().parse_args(['--epochs', '[N]'])", Verdict.UNKNOWN, "the command is not complete or not right for its script: "),
+        ("import sys, urllib.request as u\nprint('Could not load libcudart.so.11.0: cannot open shared object file', file=sys.stderr)\nu.urlopen('http://nowhere.invalid')", Verdict.UNKNOWN, "blocked: data (wants to download: `u.urlopen"),
         ("open('/home/somebody/runs/12/lib.json')", Verdict.UNKNOWN, "blocked: data (`/home/somebody/runs/12/lib.json`"),
         ("import os; open(os.path.abspath('src/gone.py'))", Verdict.FAIL, "exit code 1"),
         ("import sys\nsys.exit('\\x1b[31mFileNotFoundError\\x1b[39m: Dataset not found: /mnt/a/b.bin')", Verdict.UNKNOWN, "blocked: data (`/mnt/a/b.bin`"),
@@ -80,6 +124,7 @@ def test_finished_runs_are_reused_and_broken_ones_made_again(tmp_path: Path) -> 
         ("import sys, traceback\ntry:\n    open('/mnt/x/train.bin')\nexcept OSError:\n    print(traceback.format_exc())\n    sys.exit(1)", Verdict.UNKNOWN, "blocked: data (`/mnt/x/train.bin`"),
         ("import runpy, sys\nsys.argv = ['x']\nrunpy.run_module('surely_not_installed', run_name='__main__')", Verdict.UNKNOWN, "blocked: environment (module `surely_not_installed`"),
         ("pass", Verdict.FAIL, "without printing or writing anything"),
+        ("class plt:\n    show = print\nif False:\n    plt.show()", Verdict.UNKNOWN, "it shows its results in windows only"),
         ("print('ours: accuracy = 0.875')\nprint('sgd: accuracy = 0.750')", Verdict.FAIL, "written in the program"),
         ("import lib\nprint('ours: accuracy', lib.share(1, 3))\nprint('sgd: accuracy', lib.share(1, 2))", Verdict.FAIL, "contradicted"),
     ],

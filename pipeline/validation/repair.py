@@ -1,0 +1,267 @@
+"""A chain that stopped for want of something that the repository can give: run it elsewhere, or run more of it.
+
+A failed run says what it missed. Three wants are met by the repository itself: a path that only fits another working
+directory, a folder for output that git cannot hold while it is empty, and results that an earlier step makes. The last
+one is known from what documents and wrappers run before the same command, or from the one script that names the file
+and writes files. Nothing is guessed about data that nobody can make here.
+
+Non-goals: missing modules and libraries (see `rerun.missing_modules`); other scripts (see `refine`).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pipeline.errors import FailureKind
+from pipeline.locator import Chain, RepositoryIndex
+from pipeline.locator.launch import is_placeholder
+from pipeline.locator.links import KnownCommand
+from pipeline.repository import Snapshot
+from pipeline.task import SourceScript, Usage, ValidationReport
+from pipeline.validation.commands import started_path
+from pipeline.validation.diagnosis import read_tail
+from pipeline.validation.tracebacks import Refused, refused_path
+
+__all__ = ["Repair", "repaired", "stopped_commands"]
+
+_SEQUENCES: Final = frozenset({"document", "shell"})
+"""Where the order of commands is the order in which they are run; targets of a Makefile are alternatives."""
+_MAX_STEPS: Final = 8
+"""A list with more commands before this one is that of all experiments rather than the way to one."""
+_MAX_SOURCE: Final = 400_000
+_WRITING: Final = re.compile(
+    r"\b(?:to_csv|to_json|to_parquet|to_pickle|to_excel|to_hdf|to_feather|savetxt|savez\w*|np\.save|torch\.save|"
+    r"json\.dump|pickle\.dump|yaml\.dump|write_text|write_bytes|csv\.writer|DictWriter)\b|\bopen\([^\n]*['\"][wax]b?['\"]"
+)
+_CODE: Final = (".py", ".ipynb")
+_TEST: Final = re.compile(r"(?:^|/)(?:tests?/|test_|conftest\.py)|_test\.py$")
+
+
+class Repair(NamedTuple):
+    """A chain put right, and in words how."""
+
+    chain: Chain
+    what: str
+
+
+def repaired(
+    chain: Chain,
+    report: ValidationReport,
+    out: Path,
+    *,
+    snapshot: Snapshot,
+    index: RepositoryIndex,
+    slow: AbstractSet[tuple[str, ...]] = frozenset(),
+) -> Repair | None:
+    """The chain with what its last run missed; None when the run did not fail so, or nothing of the kind helps.
+
+    Args:
+        chain: what was run.
+        report: how it went.
+        out: the directory that was given to `validate`.
+        snapshot: the repository.
+        index: the same, as the locator reads it; its links hold the commands that the repository states.
+        slow: commands that are known to hit a limit: a chain is not made longer by one.
+    """
+    run = report.runs[-1] if report.runs else None
+    if run is None or run.failure != FailureKind.RUN_FAILED.value or len(run.exit_codes) > len(chain.usage):
+        return None
+    number = next((i for i, code in enumerate(run.exit_codes) if code != 0), None)
+    if number is None:
+        return None
+    directory = out / Path(run.log).name
+    error, printed = (read_tail(directory / f"{number}.{stream}") for stream in ("stderr", "stdout"))
+    refused = refused_path(error, snapshot) or refused_path(printed, snapshot)
+    tree = _Tree(snapshot)
+    script = started_path(snapshot, chain.usage[number])
+    if refused is not None:
+        found = _elsewhere(chain, number, script, refused, tree) or _with_folder(chain, number, refused, tree)
+        if found is not None:
+            return found
+    found = _prepared(chain, number, script, index) or _produced(chain, number, script, refused, tree)
+    return None if found is not None and any(step.argv in slow for step in found.chain.usage) else found
+
+
+def stopped_commands(usage: Sequence[Usage], report: ValidationReport) -> set[tuple[str, ...]]:
+    """The commands at which runs hit a limit (time, memory, disk, output)."""
+    stopped: set[tuple[str, ...]] = set()
+    for run in report.runs:
+        if run.failure not in {None, FailureKind.RUN_FAILED.value} and run.scale == "full":
+            number = next((i for i, code in enumerate(run.exit_codes) if code != 0), len(run.exit_codes) - 1)
+            stopped |= {usage[number].argv} if 0 <= number < len(usage) else set()
+    return stopped
+
+
+class _Tree:
+    """The repository's files and the folders that they make."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.files = {file.path for file in snapshot.files}
+        self.folders = {"."}
+        for path in self.files:
+            while path := posixpath.dirname(path):
+                self.folders.add(path)
+
+    def has(self, path: str) -> bool:
+        return path in self.files or path in self.folders
+
+
+def _outside(path: str) -> bool:
+    return path.startswith(("/", ".."))
+
+
+# --- another working directory ---------------------------------------------------------------------------------------
+
+
+def _elsewhere(chain: Chain, number: int, script: str | None, refused: Refused, tree: _Tree) -> Repair | None:
+    """From the directory, of the script or above it, where the path that was refused makes sense."""
+    step = chain.usage[number]
+    here = posixpath.normpath(step.directory)
+    if script is None or refused.rooted or posixpath.isabs(refused.path) or _fits(refused, here, tree):
+        return None
+    there = next((place for place in _upwards(script) if place != here and _fits(refused, place, tree)), None)
+    if there is None:
+        return None
+    reason = f"run from {there}: `{refused.path}` means nothing from {here}"
+    usage = tuple(
+        _moved(other, there, reason, tree)
+        if started_path(tree.snapshot, other) == script and posixpath.normpath(other.directory) == here
+        else other
+        for other in chain.usage
+    )
+    return Repair(chain.evolve(usage=usage), reason)
+
+
+def _upwards(script: str) -> Iterator[str]:
+    place = posixpath.dirname(script)
+    while place:
+        yield place
+        place = posixpath.dirname(place)
+    yield "."
+
+
+def _fits(refused: Refused, place: str, tree: _Tree) -> bool:
+    """Is the path there from this directory, or, where it was to be written, the folder that it goes into?
+
+    `../results` is a folder to make where it is inside the repository, as it cannot mean one outside.
+    """
+    path = posixpath.normpath(posixpath.join(place, refused.path))
+    if _outside(path):
+        return False
+    if not refused.writing:
+        return tree.has(path)
+    return (posixpath.dirname(path) or ".") in tree.folders
+
+
+def _moved(step: Usage, there: str, reason: str, tree: _Tree) -> Usage:
+    here = step.directory
+    argv = []
+    for word in step.argv:
+        path = posixpath.normpath(posixpath.join(here, word))
+        known = tree.has(path) and not word.startswith(("-", "/")) and word != "."
+        argv.append(posixpath.relpath(f"/{path}", f"/{there}") if known else word)
+    return step.evolve(argv=tuple(argv), directory=there, reason="; ".join(filter(None, (step.reason, reason))))
+
+
+# --- a folder for output ---------------------------------------------------------------------------------------------
+
+
+def _with_folder(chain: Chain, number: int, refused: Refused, tree: _Tree) -> Repair | None:
+    """With the folder that the output goes into: git holds no empty folders, so that only its authors have it."""
+    if not refused.writing or (posixpath.isabs(refused.path) and not refused.rooted):
+        return None
+    base = "." if refused.rooted else chain.usage[number].directory
+    folder = posixpath.dirname(posixpath.normpath(posixpath.join(base, refused.path)))
+    if not folder or _outside(folder) or tree.has(folder):
+        return None
+    made = ("mkdir", "-p", folder)
+    if any(step.argv == made for step in chain.usage):
+        return None
+    reason = f"`{folder}` is written into and not in the repository: git holds no empty folders"
+    return Repair(chain.evolve(usage=(Usage(argv=made, reason=reason), *chain.usage)), reason)
+
+
+# --- earlier steps ---------------------------------------------------------------------------------------------------
+
+
+def _prepared(chain: Chain, number: int, script: str | None, index: RepositoryIndex) -> Repair | None:
+    """With the commands that a document or a wrapper of the repository runs before this one."""
+    if script is None:
+        return None
+    done = {step.argv for step in chain.usage}
+    entries = set(chain.entries)
+    for command in index.links.commands:
+        if command.target != script or command.origin not in _SEQUENCES:
+            continue
+        before = [
+            other
+            for other in _listed_before(command, index)
+            if other.launch.argv not in done and other.target not in entries and not _TEST.search(other.target)
+            and not any(is_placeholder(word) for word in other.launch.argv)
+        ]  # fmt: skip
+        if before and len(before) <= _MAX_STEPS:
+            where = f"{command.path}:{command.line}"
+            names = ", ".join(dict.fromkeys(other.target for other in before))
+            steps = [Usage(argv=other.launch.argv, directory=other.directory, reason=f"{other.path}:{other.line}")
+                     for other in before]  # fmt: skip
+            what = f"{names} first, as {where} says"
+            return Repair(_with_steps(chain, number, steps, [other.target for other in before], what), what)
+    return None
+
+
+def _listed_before(command: KnownCommand, index: RepositoryIndex) -> list[KnownCommand]:
+    """What the same list runs earlier: of a document, the same section; of a script, all that stands above."""
+    starts = [section.line for section, _, _ in index.links.sections if section.path == command.path]
+    start = max((line for line in starts if line <= command.line), default=0) if command.origin == "document" else 0
+    found = [
+        other
+        for other in index.links.commands
+        if other.path == command.path and other.origin == command.origin and start <= other.line < command.line
+    ]
+    return sorted(found, key=lambda other: other.line)
+
+
+def _produced(chain: Chain, number: int, script: str | None, refused: Refused | None, tree: _Tree) -> Repair | None:
+    """With the one script that names the missing file and writes files."""
+    name = posixpath.basename(refused.path.rstrip("/")) if refused is not None and not refused.writing else ""
+    if "." not in name.strip("."):
+        return None
+    makers = [
+        path
+        for path in sorted(tree.files)
+        if path.endswith(".py") and path != script and path not in chain.entries and not _TEST.search(path)
+        and _makes(tree.snapshot.text(path, _MAX_SOURCE), name)
+    ]  # fmt: skip
+    if len(makers) != 1:
+        return None
+    reason = f"it is the only script that names `{name}` and writes files"
+    what = f"{makers[0]} first: {reason}"
+    step = Usage(argv=("python", makers[0]), reason=reason)
+    return Repair(_with_steps(chain, number, [step], makers, what), what)
+
+
+def _makes(code: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", code) is not None and bool(_WRITING.search(code))
+
+
+def _with_steps(chain: Chain, number: int, steps: Sequence[Usage], scripts: Sequence[str], why: str) -> Chain:
+    """The chain with commands before the `number`th; their scripts become part of what answers the task."""
+    known = {source.path for source in chain.sources}
+    added = [
+        SourceScript(
+            path=path, role="entry" if path.endswith((".py", ".ipynb")) else "wrapper", score=0.0, reasons=(why,)
+        )
+        for path in dict.fromkeys(scripts)
+        if path not in known
+    ]
+    place = next((i for i, source in enumerate(chain.sources) if source.role == "entry"), 0)
+    return chain.evolve(
+        sources=(*chain.sources[:place], *added, *chain.sources[place:]),
+        usage=(*chain.usage[:number], *steps, *chain.usage[number:]),
+    )
