@@ -93,7 +93,8 @@ def load_tasks(
         )
     _check_only(only, tasks, str(directory))
     blocked = sum(bool(task.blocked) for task in tasks)
-    reporter.end(_STAGE, f"{len(tasks)} task(s), {blocked} of them blocked")
+    # nobody who reads questions alone misses a repository
+    reporter.end(_STAGE, f"{len(tasks)} task(s)" + (f", {blocked} of them blocked" if build else ""))
     return tasks, problems
 
 

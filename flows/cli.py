@@ -6,6 +6,7 @@ themselves are in `flows.commands`.
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 import sys
@@ -32,13 +33,15 @@ from flows.commands import (
     sourcing,
     workspaces,
 )
+from flows.commands.help_layout import ReadableCommand, ReadableGroup
 from flows.commands.shared import escape
-from pipeline.errors import ExpbenchError
+from pipeline.errors import ExpbenchError, FailureKind
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="expbench",
+    cls=ReadableGroup,
     help="From a paper and its repository to validated, masked, leak-checked research-experiment tasks.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -55,6 +58,12 @@ _PANELS: Final = {
     "This machine": (setup,),
 }
 """How `--help` groups the commands."""
+_PATH_ERRORS: Final = frozenset(
+    {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP}
+)
+"""What a path on the command line can be wrong in. A file that is missing is not here: commands look for theirs first,
+so that one which is missing later is a defect and wants its traceback."""
+_DISK_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def _into_panel(group: typer.Typer, panel: str) -> None:
@@ -67,9 +76,20 @@ def _into_panel(group: typer.Typer, panel: str) -> None:
             _into_panel(inner.typer_instance, panel)
 
 
+def _readable(group: typer.Typer) -> None:
+    """The layout of `flows.commands.help_layout` for all commands of a group, and of the groups in it."""
+    for command in group.registered_commands:
+        command.cls = ReadableCommand
+    for inner in group.registered_groups:
+        inner.cls = ReadableGroup
+        if inner.typer_instance is not None:
+            _readable(inner.typer_instance)
+
+
 for panel, groups in _PANELS.items():
     for group in groups:
         _into_panel(group.app, panel)
+        _readable(group.app)
         app.add_typer(group.app)
 
 
@@ -98,7 +118,29 @@ def main() -> NoReturn:
     except ExpbenchError as error:
         _report(error, "--json" in arguments)
         sys.exit(error.exit_code)
+    except OSError as error:
+        told = _path_error(error)
+        if told is None:
+            raise
+        _report(told, "--json" in arguments)
+        sys.exit(told.exit_code)
     sys.exit(0)
+
+
+def _path_error(error: OSError) -> ExpbenchError | None:
+    """What the file system said of a path that the user named; None: something that only we can mend."""
+    if error.filename is None or error.errno not in _PATH_ERRORS | _DISK_ERRORS:
+        return None
+    full = error.errno in _DISK_ERRORS
+    return ExpbenchError(
+        FailureKind.DISK_FULL if full else FailureKind.USAGE,
+        str(error.filename),
+        (error.strerror or "it cannot be used").lower(),
+        consequence="The command stopped there; what it had finished is kept",
+        next_step="Free some space and run it again"
+        if full
+        else "Name another path, or see to its owner and permissions",
+    )
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:
@@ -110,7 +152,7 @@ def _report(error: ExpbenchError, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(error.as_dict()) + "\n")
         return
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False)
     console.print(f"[bold red]error[/bold red] {escape(error.object)}: {escape(error.cause)}.", soft_wrap=True)
     console.print(f"      {escape(error.consequence)}. [bold]{escape(error.next_step)}.[/bold]", soft_wrap=True)
 

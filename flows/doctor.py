@@ -91,12 +91,15 @@ def to_table(checks: Iterable[Check]) -> Table:
     from rich.text import Text
 
     styles = {CheckStatus.OK: "green", CheckStatus.WARN: "yellow", CheckStatus.MISSING: "red"}
-    table = Table(show_header=True, header_style="bold")
-    for heading in ("check", "status", "found", "next step"):
-        table.add_column(heading, overflow="fold")
+    table = Table(show_header=True, header_style="bold", box=None, padding=(0, 2, 0, 0))
+    for heading in ("check", "status", "found, and what to do"):
+        table.add_column(heading, overflow="fold", no_wrap=heading != "found, and what to do")
     for check in checks:
         status = Text(check.status.value, style=styles[check.status])
-        table.add_row(Text(check.name), status, Text(check.detail), Text(check.next_step))
+        found = Text(check.detail)
+        if check.next_step:  # below, not beside: most rows have none, and its column took a third of the width
+            found.append(f"\n{check.next_step}", style="bold")
+        table.add_row(Text(check.name), status, found)
     return table
 
 

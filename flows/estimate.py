@@ -193,9 +193,9 @@ def forecast_table(found: Forecast, title: str) -> Table:
     """A forecast as a table for the terminal."""
     from rich.table import Table
 
-    table = Table(title=title, caption=_caption(found), title_justify="left")
+    table = Table(title=title, caption=_caption(found), title_justify="left", caption_justify="left")
     for name in ("stage", "calls", "input tokens", "output tokens", "expected $", "at worst $", "basis"):
-        table.add_column(name, justify="left" if name in {"stage", "basis"} else "right")
+        table.add_column(name, justify="left" if name in {"stage", "basis"} else "right", no_wrap=name == "stage")
     for step in found.steps:
         table.add_row(
             step.stage,
@@ -204,7 +204,7 @@ def forecast_table(found: Forecast, title: str) -> Table:
             f"{step.output_tokens:,}",
             _dollars(step.usd),
             _dollars(step.worst_usd),
-            f"{step.basis}: {step.what}" if step.basis == "assumed" else step.basis,
+            step.basis,
         )
     table.add_section()
     totals = (str(found.calls), f"{found.input_tokens:,}", f"{found.output_tokens:,}")
@@ -217,6 +217,11 @@ def _dollars(amount: Decimal | None) -> str:
 
 
 def _caption(found: Forecast) -> str:
-    if found.price_known:
-        return f"prices as of {found.prices_as_of}; a budget, not this estimate, is what stops a run"
-    return "the price of this model is unknown: add it to a price file of your own (EXPBENCH_PRICES)"
+    """What the figures rest on, below the table: a column of it would leave no room for them in 80 columns."""
+    assumed = [f"{step.stage}: {step.what}" for step in found.steps if step.basis == "assumed"]
+    price = (
+        f"prices as of {found.prices_as_of}; a budget, not this estimate, is what stops a run"
+        if found.price_known
+        else "the price of this model is unknown: add it to a price file of your own (EXPBENCH_PRICES)"
+    )
+    return "\n".join([*(["assumed"] if assumed else []), *(f"  {line}" for line in assumed), price])

@@ -28,6 +28,7 @@ from flows.evaluation_checks import (
     agent_sandbox,
     obstacles,
     require_available,
+    require_judge,
     require_launch,
     require_no_secrets,
     upstreams_and_prices,
@@ -61,13 +62,15 @@ def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
     options = without_unused_model(options, agent)
     with tempfile.TemporaryDirectory(prefix="expbench-plan-") as scratch:
         tasks = load_chosen(options, Path(scratch), reporter)
+        checks = (
+            lambda: require_available(agent), lambda: require_no_secrets(options), lambda: require_judge(options),
+            agent_sandbox, lambda: require_place(options.root, resume=options.resume),
+            # reads what the tasks were unpacked to, so that it has to be asked in here
+            lambda: require_launch(agent, options, tasks),
+        )  # fmt: skip
+        found = obstacles(checks)
     from evaluation.lock import environment_spec
 
-    checks = (
-        lambda: require_available(agent), lambda: require_no_secrets(options), agent_sandbox,
-        lambda: require_place(options.root, resume=options.resume), lambda: require_launch(agent, options, tasks),
-    )  # fmt: skip
-    found = obstacles(checks)
     availability = agent.availability()
     open_tasks = [task for task in tasks if not task.blocked]
     episodes = len(tasks) * options.repeats
@@ -129,6 +132,7 @@ def evaluate(options: EvaluateOptions, reporter: Reporter, carry_out: CarryOut |
     options = without_unused_model(options, agent)
     require_available(agent)
     require_no_secrets(options)
+    require_judge(options)
     if carry_out is None:
         agent_sandbox()  # before anything is written; elsewhere each machine has an engine of its own
     root = options.root

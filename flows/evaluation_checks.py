@@ -1,4 +1,4 @@
-"""What `expbench evaluate` checks before anything is run: agent, model, prices, Docker.
+"""What `expbench evaluate` checks before anything is run: agent, models and their keys, prices, Docker.
 
 `evaluate` raises the first of them; `--dry-run` tells all of them.
 """
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pipeline.llm import PriceList
 
 __all__ = [
-    "agent_sandbox", "obstacles", "require_available", "require_launch", "require_no_secrets", "upstreams_and_prices",
-    "without_unused_model",
+    "agent_sandbox", "obstacles", "require_available", "require_judge", "require_launch", "require_no_secrets",
+    "upstreams_and_prices", "without_unused_model",
 ]  # fmt: skip
 
 
@@ -80,6 +80,29 @@ def require_launch(agent: AgentAdapter, options: EvaluateOptions, tasks: Sequenc
         except ExpbenchError as error:
             if error.failure.cause is Cause.USER:
                 raise
+
+
+def require_judge(options: EvaluateOptions) -> None:
+    """Is there a key for the model that is to grade? Asked before an agent has worked, and was paid, for nothing.
+
+    A run that goes on may find all it needs among its recorded exchanges; the model layer says if it does not.
+
+    Raises:
+        ExpbenchError: `USAGE`, no model is named; `AUTHENTICATION`.
+    """
+    if options.judge == "keyless" or options.resume:
+        return
+    from pipeline.llm import model_config_from_environment
+    from pipeline.llm.config import find_key
+
+    config = model_config_from_environment(options.judge_model)
+    try:
+        find_key(config)
+    except ExpbenchError as error:
+        raise ExpbenchError(
+            error.kind, f"judge {config.model} at {error.object}", error.cause, consequence="No episode was run",
+            next_step=f"{error.next_step}; or grade with `--judge keyless`",
+        ) from error  # fmt: skip
 
 
 def agent_sandbox() -> StoppableSandbox:

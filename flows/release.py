@@ -236,7 +236,7 @@ def _nothing(workspaces: Sequence[Workspace], tasks: Sequence[Task], withheld: M
         ", ".join(str(workspace.root) for workspace in workspaces),
         f"no task is approved ({candidates} release candidate(s) of {len(tasks)} task(s))",
         consequence="Nothing was written" + "".join(f"; {task}: {why}" for task, why in _changed(withheld)),
-        next_step="Review the candidates, or pass --accept-all to approve them by that rule"
+        next_step="Review the candidates (`expbench review WORKSPACE --list`), or approve them all by --accept-all"
         if candidates
         else "Look at index.html for the reason of each task",
     )

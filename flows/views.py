@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from pipeline.errors import ExpbenchError, FailureKind
@@ -140,24 +141,40 @@ def print_document(document: Document, console: Console) -> None:
         number = f"{section.number} " if section.number else ""
         console.print(f"{'  ' * section.level}{escape(number + section.title)} [dim]p. {section.page}[/dim]")
     console.print()
+    floats = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("label", "page", "size", "sure", "caption"):
+        floats.add_column(heading, no_wrap=heading != "caption", justify="right" if heading == "page" else "left")
     for table in document.tables:
         size = f"{len(table.grid)} x {len(table.grid[0]) if table.grid else 0}"
-        caption = escape(shorten(table.caption, 80))
-        console.print(f"{table.label:<10} p. {table.page:<3} {size:>8}  {caption} [dim]{table.confidence:.2f}[/dim]")
+        caption = escape(_without_label(table.caption, table.label))
+        floats.add_row(escape(table.label), str(table.page), size, f"{table.confidence:.2f}", caption)
     for figure in document.figures:
-        console.print(f"{figure.label:<10} p. {figure.page:<3} {'':>8}  {escape(shorten(figure.caption, 80))}")
+        floats.add_row(
+            escape(figure.label), str(figure.page), "", "", escape(_without_label(figure.caption, figure.label))
+        )
+    if floats.row_count:
+        console.print(floats)
     for problem in document.problems:
         console.print(f"[yellow]{escape(problem.where)}: {escape(problem.message)}[/yellow]")
 
 
+def _without_label(caption: str, label: str) -> str:
+    """A caption as far as it fits into two lines, without the label that stands beside it."""
+    return shorten(caption.removeprefix(label).lstrip(" .:"), 80)
+
+
 def find_task(workspace: Workspace, name: str) -> Task:
-    """The task whose id is `name` or ends with it.
+    """The task whose id is `name`, or ends with it, or is the only one to hold it (`table-6`).
 
     Raises:
         ExpbenchError: `RECORD_INVALID` when none or several do; the message lists the ids.
     """
     ids = workspace.task_ids()
-    matching = [task_id for task_id in ids if task_id == name] or [t for t in ids if t.endswith(name)]
+    matching = (
+        [task_id for task_id in ids if task_id == name]
+        or [task_id for task_id in ids if task_id.endswith(name)]
+        or [task_id for task_id in ids if f"-{name}-" in f"-{task_id}-"]
+    )
     if len(matching) > 1:
         raise ExpbenchError(
             FailureKind.RECORD_INVALID,
@@ -176,16 +193,15 @@ def styled_status(status: str) -> str:
 
 
 def print_tasks(tasks: list[Task], console: Console) -> None:
-    """One line per task."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("status", "task", "claims", "entry", "question"):
-        table.add_column(heading, overflow="fold", no_wrap=heading in {"status", "task", "claims"})
+    """Three lines per task: status and id; what it has; its question. Ids alone are as wide as half a terminal."""
+    if not tasks:
+        console.print("No tasks yet: `expbench status` says how far the workspace is.")
     for task in tasks:
-        entry = next((source.path for source in task.truth.sources if source.role == "entry"), "-")
-        claims = str(len(task.truth.expected.claims))
-        question = escape(shorten(task.question, 90))
-        table.add_row(styled_status(task.status), task.id, claims, escape(entry), question)
-    console.print(table)
+        entry = next((source.path for source in task.truth.sources if source.role == "entry"), "")
+        claims = f"{len(task.truth.expected.claims)} claims" + (f", {escape(entry)}" if entry else ", no script")
+        console.print(f"{styled_status(task.status)}  [bold]{escape(task.id)}[/bold]", highlight=False, soft_wrap=True)
+        console.print(Padding(f"[dim]{claims}[/dim]", (0, 0, 0, 4)), highlight=False)
+        console.print(Padding(escape(shorten(task.question, 150)), (0, 0, 0, 4)), highlight=False)
 
 
 def print_task(task: Task, console: Console, *, truth: bool) -> None:

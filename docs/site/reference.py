@@ -6,6 +6,7 @@ pydantic models; failures: the table in `pipeline.errors`.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +55,14 @@ def cli_page() -> str:
     command: Any = typer.main.get_command(app)
     context = typer.Context(command, info_name="expbench", obj={"TYPER_RICH_MARKUP_MODE": None})
     text = get_docs_for_click(obj=command, ctx=context, name="expbench", title="The command line")
-    return text.replace("[green]", "").replace("[/green]", "")
+    text = text.replace("[green]", "").replace("[/green]", "")
+    # examples are the indented lines of an epilogue; as text, their `*` and `_` would become emphasis
+    return re.sub(r"(?m)(?:^  \S.*\n+)+", _as_code, text)
+
+
+def _as_code(examples: re.Match[str]) -> str:
+    lines = [line.strip() for line in examples[0].splitlines() if line.strip()]
+    return "\n".join(["```bash", *lines, "```", "", ""])
 
 
 def schema_page() -> str:

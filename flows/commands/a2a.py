@@ -35,10 +35,19 @@ Url = Annotated[str, typer.Option(help="URL under which others reach it, where t
 AgentOption = Annotated[
     list[str] | None, typer.Option(help="NAME=VALUE for the agent; may be repeated.", metavar="NAME=VALUE")
 ]
-Judge = Annotated[Literal["keyless", "model"], typer.Option(help="Who grades analysis and code.")]
-JudgeModel = Annotated[str | None, typer.Option(help="Name of the judge; default: EXPBENCH_MODEL.")]
-Poll = Annotated[float, typer.Option(min=0.1, help="Seconds between two looks at the white agent.")]
-Grace = Annotated[float, typer.Option(min=0, help="Beside an episode's time, for building and packing.")]
+Judge = Annotated[
+    Literal["keyless", "model"], typer.Option(help="Who grades analysis and code.", rich_help_panel="Grading")
+]
+JudgeModel = Annotated[
+    str | None, typer.Option(help="Name of the judge; default: EXPBENCH_MODEL.", rich_help_panel="Grading")
+]
+Draws = Annotated[int, typer.Option(min=1, help="Draws of the judging model.", rich_help_panel="Grading")]
+Poll = Annotated[
+    float, typer.Option(min=0.1, help="Seconds between two looks at the white agent.", rich_help_panel="Time")
+]
+Grace = Annotated[
+    float, typer.Option(min=0, help="Beside an episode's time, for building and packing.", rich_help_panel="Time")
+]
 
 
 @app.command(
@@ -89,7 +98,7 @@ def green(
     out: Annotated[Path, typer.Option(help="Directory; each request writes a run below it.", metavar="DIR")],
     judge: Judge = "keyless",
     judge_model: JudgeModel = None,
-    panel: Annotated[int, typer.Option(min=1, help="Draws of the judging model.")] = 1,
+    panel: Draws = 1,
     poll_s: Poll = 5.0,
     grace_minutes: Grace = 15.0,
     host: Host = "127.0.0.1",
@@ -135,10 +144,12 @@ def evaluate(
     workers: Annotated[int, typer.Option(min=1, max=64, help="Episodes at once.")] = 1,
     out: Annotated[Path, typer.Option(help="Run to write.", metavar="RUN")] = Path("expbench-run-a2a"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run; finished steps are kept.")] = False,
-    wall_minutes: Annotated[float | None, typer.Option(min=0.01, help="Instead of the tasks' own time.")] = None,
+    wall_minutes: Annotated[
+        float | None, typer.Option(min=0.01, help="Instead of the tasks' own time.", rich_help_panel="Time")
+    ] = None,
     judge: Judge = "keyless",
     judge_model: JudgeModel = None,
-    panel: Annotated[int, typer.Option(min=1, help="Draws of the judging model.")] = 1,
+    panel: Draws = 1,
     poll_s: Poll = 5.0,
     grace_minutes: Grace = 15.0,
     json_output: Json = False,

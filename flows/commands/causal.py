@@ -131,7 +131,7 @@ def _check_frozen(directory: Path, json_output: bool) -> None:
 @app.command(
     epilog="Examples:\n\n  expbench solve tasks --solver ofat --out run\n\n"
     "  expbench solve tasks --solver ofat-rand --salt 3 --repeats 10 --out run\n\n"
-    "  expbench solve tasks --solver llm --model gpt-5-mini --repeats 3 --max-usd 2 --out run\n\n"
+    "  expbench solve tasks --solver llm --model gpt-5-mini --repeats 3 --budget-usd 2 --out run\n\n"
     "Episodes that are in --out already are kept, so the same command goes on where it stopped.\n\n"
     "Exit codes: 0 all were played; 2 usage; 5 no task or a damaged episode; 8 model or key; 9 budget; 130 interrupted."
 )
@@ -146,7 +146,10 @@ def solve(
     salt: Annotated[
         int, typer.Option(min=0, help="Number of the first repeat: `random` and `ofat-rand` draw by task and number.")
     ] = 0,
-    max_usd: Annotated[float | None, typer.Option(min=0, help="Money that a model may cost altogether.")] = None,
+    max_usd: Annotated[
+        float | None,
+        typer.Option("--budget-usd", "--max-usd", min=0, help="Money that a model may cost altogether."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the run.")] = Path("causal-run"),
     json_output: Json = False,
 ) -> None:
@@ -178,7 +181,10 @@ def solve(
     _table(shown)
 
 
-@app.command(epilog="Example:\n\n  expbench simulations --check")
+@app.command(
+    epilog="Examples:\n\n  expbench simulations\n\n  expbench simulations --check\n\n"
+    "Exit codes: 0 well; 1 with --check: a literature check failed."
+)
 def simulations(
     check: Annotated[bool, typer.Option("--check", help="Run the literature checks; exit 1 if one fails.")] = False,
     json_output: Json = False,

@@ -41,7 +41,8 @@ Target = Annotated[
     ),
 ]
 Within = Annotated[
-    str | None, typer.Argument(help="With a workspace: a task's id, or the end of it; default: all.", metavar="[TASK]")
+    str | None,
+    typer.Argument(help="With a workspace: a task's id, or a part that no other has; default: all.", metavar="TASK"),
 ]
 _CODES = (
     "Exit codes: 0 everything passed; 6 something failed or is unknown (the report says which, and why); 2 usage; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -51,8 +52,9 @@ _MODEL: Final = "With a language model"
     "  expbench curate paper.pdf ../their-code --engine model --out again --replay --exchanges work/model\n\n"
     "  expbench curate paper.pdf ../their-code --engine model --write-scripts --scale full\n\n"
     "  expbench curate paper.pdf ../their-code --prefect\n\n"
-    "With --engine model a missing key or model, a used-up account or a failing endpoint end with exit code 8, and a "
-    "used-up budget with 9; what was paid for is kept, and --resume goes on from there."
+    "Exit codes: 0 there are release candidates; 6 no task became one (each says why); 2 usage; 3 the paper; 4 the "
+    "repository; 5 the workspace; 7 sandbox, network or disk; 8 model, key or endpoint; 9 budget; 130 interrupted. "
+    "What was finished or paid for before an error is kept, and --resume goes on from there."
 )
 def curate(
     pdf: Annotated[Path, typer.Argument(help="The paper.", metavar="PAPER.pdf")],
@@ -146,7 +148,10 @@ def curate(
             console.print(f"{status_text(status):<30} {task}" + (f"  [dim]{escape(reason)}[/dim]" if reason else ""))
         console.print(f"\n{outcome.candidates} release candidate(s) of {len(outcome.tasks)} task(s)")
         console.print(f"Look at   {outcome.page}", soft_wrap=True)
-        console.print(f"Release   expbench release {outcome.workspace}", soft_wrap=True)
+        if outcome.candidates:
+            place = shlex.quote(str(outcome.workspace))
+            console.print(f"Review    expbench review {place} --list", soft_wrap=True)
+            console.print(f"Release   expbench release {place}        # what was approved", soft_wrap=True)
     if outcome.candidates == 0:
         raise typer.Exit(6)
 
@@ -191,7 +196,8 @@ def _print_plan(planned: Plan, as_json: bool) -> None:
     epilog="Examples:\n\n  expbench extract paper.pdf --html reading.html\n\n"
     "  expbench extract paper.pdf --json > document.json\n\n"
     "  expbench extract paper.pdf --find 'random seeds' --find 'learning rate'\n\n"
-    "The PDF is read in a process of its own. A file that is no readable paper ends with exit code 3."
+    "The PDF is read in a process of its own.\n\n"
+    "Exit codes: 0 well, with what was difficult listed; 2 usage; 3 it is no readable paper; 7 disk."
 )
 def extract(
     pdf: Annotated[Path, typer.Argument(help="The paper.", metavar="PAPER.pdf")],
@@ -235,10 +241,11 @@ def extract(
 
 @app.command(
     epilog="Examples:\n\n  expbench estimate paper.pdf --model gpt-5-mini\n\n"
-    "  expbench estimate papers/*.pdf --tasks-per-paper 9 --json"
+    "  expbench estimate papers/*.pdf --tasks-per-paper 9 --json\n\n"
+    "Exit codes: 0 well; 2 usage, or no model is named; 3 a paper; 5 the ledger or the price file cannot be read."
 )
 def estimate(
-    pdfs: Annotated[list[Path], typer.Argument(help="The papers.", metavar="PAPER.pdf...")],
+    pdfs: Annotated[list[Path], typer.Argument(help="The papers.", metavar="PAPER.pdf")],
     model: Annotated[str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.")] = None,
     tasks_per_paper: Annotated[int | None, typer.Option(min=1, help="Default: EXP-Bench's mean.")] = None,
     ledger: Annotated[

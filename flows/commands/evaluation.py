@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 
 from flows.commands import evaluation_options as given
+from flows.commands._episodes import print_rows
 from flows.commands.shared import Json, agent_options_of, escape, print_value, resumable
 
 if TYPE_CHECKING:
-    from evaluation.scores import EpisodeScores
     from flows.evaluation_records import EvaluateOptions
 
 __all__ = ["app"]
@@ -22,10 +22,10 @@ app = typer.Typer()
 
 @app.command(
     epilog="Examples:\n\n"
-    "  expbench evaluate workspace --agent oracle --out runs/oracle\n\n"
-    "  expbench evaluate release --agent iterative --model gpt-5-mini --repeats 3 --workers 4 --max-usd 2\n\n"
-    "  expbench evaluate release --agent command --agent-option script=agent.sh --tasks 'paper-*'\n\n"
-    "  expbench evaluate release --agent iterative --model gpt-5-mini --out runs/it --resume\n\n"
+    "  expbench evaluate work --agent oracle --out runs/oracle\n\n"
+    "  expbench evaluate dataset --agent iterative --model gpt-5-mini --repeats 3 --workers 4 --max-usd 2\n\n"
+    "  expbench evaluate dataset --agent command --agent-option script=agent.sh --tasks 'paper-*'\n\n"
+    "  expbench evaluate dataset --agent iterative --model gpt-5-mini --out runs/it --resume\n\n"
     "Exit codes: 0 every episode that can be carried out has scores; 2 usage; 5 run or source; 6 no episode has "
     "scores; 7 an episode stayed unknown (the machinery failed), or no Docker Engine; 8 model or key; 9 budget; "
     "130 interrupted."
@@ -115,7 +115,7 @@ def _evaluate(options: EvaluateOptions, json_output: bool) -> None:
         print_value(outcome.model_dump(mode="json"), True)
     else:
         console = Console()
-        _print_rows(console, outcome.rows)
+        print_rows(console, outcome.rows)
         console.print(f"\n{outcome.scored} of {outcome.episodes} episode(s) have scores (judge: {outcome.judge})")
         console.print(f"Look at   expbench report {outcome.run}", soft_wrap=True)
     if outcome.unknown:
@@ -136,7 +136,7 @@ def agents(
     json_output: Json = False,
 ) -> None:
     """List the agents, and what each needs to run here."""
-    from rich.table import Table
+    from rich.padding import Padding
 
     from evaluation.agents.registry import list_agents
 
@@ -156,16 +156,20 @@ def agents(
         ]
         print_value(value, True)
         return
-    table = Table("agent", "", "kind", "version", "what it is, and needs", box=None, padding=(0, 2, 0, 0))
+    console = Console()
     for agent, availability in found:
-        mark = "[green]ready[/green]" if availability.available else "[yellow]missing[/yellow]"
+        mark = "[green]ready[/green]  " if availability.available else "[yellow]missing[/yellow]"
+        version = "" if agent.kind == "bound" else f"  [dim]{agent.version or ''}[/dim]"
+        console.print(f"{mark}  [bold]{agent.name}[/bold]{version}", highlight=False)
         text = f"{agent.description}; {availability.detail}"
         text += f". {availability.next_step}" if availability.next_step else ""
-        table.add_row(f"[bold]{agent.name}[/bold]", mark, agent.kind, agent.version or "", escape(text))
-    Console().print(table)
+        console.print(Padding(escape(text), (0, 0, 0, 9)), highlight=False)
 
 
-@app.command(epilog="Examples:\n\n  expbench episodes runs/oracle\n\n  expbench episodes runs/oracle --json")
+@app.command(
+    epilog="Examples:\n\n  expbench episodes runs/oracle\n\n  expbench episodes runs/oracle --json\n\n"
+    "Exit codes: 0 well; 5 it is no run, or cannot be read."
+)
 def episodes(
     run: Annotated[Path, typer.Argument(help="A run that `expbench evaluate` wrote.", metavar="RUN")],
     json_output: Json = False,
@@ -193,28 +197,8 @@ def episodes(
         )  # fmt: skip
         return
     console = Console()
-    _print_rows(console, [scores for *_, scores in listed if scores is not None])
+    print_rows(console, [scores for *_, scores in listed if scores is not None])
     for task, repeat, state, scores in listed:
         if scores is None:
             last = state.finished[-1].value if state and state.finished else "not begun"
             console.print(f"[dim]{escape(task)}/{repeat}: {last}[/dim]")
-
-
-def _print_rows(console: Console, rows: list[EpisodeScores] | tuple[EpisodeScores, ...]) -> None:
-    from rich.table import Column, Table
-
-    # folded, not cut: tasks of one paper differ at the end of their names
-    names = ("status", "M", "D", "I", "E", "C", "USD", "s")
-    table = Table(Column("episode", overflow="fold"), *names, box=None, padding=(0, 2, 0, 0))
-    for row in rows:
-        figures = [_share(value) for value in (row.monitor, row.design, row.implementation, row.execution)]
-        cost = "?" if row.cost_usd is None else f"{row.cost_usd:.2f}"
-        wall = "" if row.wall_s is None else f"{row.wall_s:.0f}"
-        name = f"{escape(row.task)}/{row.repeat}"
-        reason = f" [dim]{escape(row.reason)}[/dim]" if row.reason else ""
-        table.add_row(name, row.status.value + reason, *figures, _share(row.conclusion), cost, wall)
-    console.print(table)
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -36,7 +36,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and sa
 WallMinutes = Annotated[float, typer.Option(min=0.01, help="Wall time (EXP-Bench: 40).", rich_help_panel=_LIMITS)]
 MaxCalls = Annotated[int | None, typer.Option(min=0, help="Model calls.", rich_help_panel=_LIMITS)]
 MaxTokens = Annotated[int | None, typer.Option(min=0, help="Tokens, input and output.", rich_help_panel=_LIMITS)]
-MaxUsd = Annotated[float | None, typer.Option(min=0, help="Money for calls.", rich_help_panel=_LIMITS)]
+MaxUsd = Annotated[float | None, typer.Option(min=0, help="Dollars for its model.", rich_help_panel=_LIMITS)]
 Cpus = Annotated[float, typer.Option(min=0.1, help="CPUs of an episode.", rich_help_panel=_LIMITS)]
 MemoryMb = Annotated[int, typer.Option(min=64, help="Memory of an episode.", rich_help_panel=_LIMITS)]
 DiskMb = Annotated[int, typer.Option(min=16, help="Counts as memory of this machine.", rich_help_panel=_LIMITS)]
@@ -71,6 +71,5 @@ Ablate = Annotated[
     str,
     typer.Option(
         help="Leave out a share of the set-up (`method:0.5`), or a tool of the workspace (`tool:read-paper`).",
-        rich_help_panel=_GRADING,
     ),
 ]

@@ -47,7 +47,7 @@ Installed = Annotated[
 @export.command(
     "exp-bench",
     epilog="Examples:\n\n  expbench export exp-bench work data\n\n"
-    "  expbench export exp-bench imported data    (writes back what was imported, record by record)\n\n"
+    "  expbench export exp-bench imported data    # back as it was published\n\n"
     "Exit codes: 0 written; 5 the source cannot be read.",
 )
 def exp_bench(

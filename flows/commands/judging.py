@@ -43,7 +43,7 @@ app = typer.Typer()
     "8 model or key; 9 budget; 130 interrupted."
 )
 def judge(
-    run: Annotated[Path | None, typer.Argument(help="A run of `expbench evaluate`.", metavar="[RUN]")] = None,
+    run: Annotated[Path | None, typer.Argument(help="A run of `expbench evaluate`.", metavar="RUN")] = None,
     engine: Annotated[
         Literal["keyless", "model"], typer.Option("--judge", help="Who judges: rules, or a language model.")
     ] = "keyless",
@@ -102,9 +102,10 @@ def _show(result: Regraded, json_output: bool) -> None:
     if json_output:
         print_value(result.model_dump(mode="json"), True)
         return
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("episode", "M", "D", "I", "C", "E")
+    # folded, not cut: tasks of one paper differ at the end of their names
+    table = Table(Column("episode", overflow="fold"), "M", "D", "I", "C", "E")
     for row in result.graded:
         table.add_row(
             f"{row.task}/{row.repeat}",
@@ -142,9 +143,10 @@ def _calibrate(labels: Path, run: Path | None, json_output: bool) -> None:
 
 
 def _show_calibration(result: Calibration) -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("dimension", "items", "decided", "accuracy", "precision", "recall", "F1", "kappa")
+    names = ("items", "decided", "accuracy", "precision", "recall", "F1", "kappa")
+    table = Table(Column("dimension", no_wrap=True), *names, box=None, padding=(0, 2, 0, 0))
     confusion = Table("dimension", "label", "pass", "fail", "unknown", title="label by verdict")
     for name, row in [*result.dimensions.items(), ("all", result.overall)]:
         figures = (row.accuracy, row.precision, row.recall, row.f1, row.kappa)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,7 +22,10 @@ State = Annotated[
 ]  # fmt: skip
 
 
-@app.command(epilog="Examples:\n\n  expbench up\n\n  expbench up --port 4300 --limit 2")
+@app.command(
+    epilog="Examples:\n\n  expbench up\n\n  expbench up --port 4300 --limit 2\n\n"
+    "Exit codes: 0 all of it runs; 2 usage; 5 the port is taken; 7 something did not start (the logs say why)."
+)
 def up(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server on 127.0.0.1.")] = 4200,
     limit: Annotated[int, typer.Option(min=2, help="Runs at a time.")] = 3,
@@ -52,12 +56,17 @@ def up(
     console.print(f"Review    {record.url}/v2/runs?state=Suspended&tags=expbench-review", soft_wrap=True)
     if port != 4200:
         console.print(f"Before Prefect's own commands: export PREFECT_API_URL={record.api_url}", soft_wrap=True)
-    console.print("Submit    prefect deployment run curate-paper/local -p pdf=PAPER.pdf -p repository=REPOSITORY")
+    submit = "prefect deployment run curate-paper/local -p pdf=PAPER.pdf -p repository=REPOSITORY"
+    console.print(f"Submit    {submit}", soft_wrap=True)
     console.print(f"Logs      {(state or state_directory()).resolve()}", soft_wrap=True)
-    console.print("End       expbench down")
+    ending = f"expbench down --state {shlex.quote(str(state))}" if state else "expbench down"
+    console.print(f"End       {ending}", soft_wrap=True)
 
 
-@app.command(epilog="Example:\n\n  expbench down")
+@app.command(
+    epilog="Examples:\n\n  expbench down\n\n  expbench down --state ~/prefect-a\n\n"
+    "Exit codes: 0 what `up` started has ended, or nothing was running."
+)
 def down(state: State = None, json_output: Json = False) -> None:
     """End what `expbench up` started, and nothing else; runs end orderly and remove their containers."""
     from flows.orchestration.machine import down as stop
@@ -76,15 +85,18 @@ def down(state: State = None, json_output: Json = False) -> None:
     epilog="Examples:\n\n  expbench review work --list\n\n  expbench review work table-2-accuracy\n\n"
     "  expbench review work table-2-accuracy --decision approve --reviewer 'Ada L.'\n\n"
     "  expbench review work --prefect\n\n"
-    "  expbench review work --approve-where 'confidence>=0.95, flakiness=0, leak_hits=0'"
+    "  expbench review work --approve-where 'confidence>=0.95, flakiness=0, leak_hits=0'\n\n"
+    "Exit codes: 0 listed, asked for or recorded; 2 usage, or the answer cannot be applied; 5 the workspace or task "
+    "cannot be read; 7 no Prefect server answers (--prefect), or the sandbox failed."
 )
 def review(
     workspace: Annotated[
         Path | None,
-        typer.Argument(help="A workspace; default: the current directory.", metavar="[WORKSPACE]", show_default=False),
+        typer.Argument(help="A workspace; default: the current directory.", metavar="WORKSPACE", show_default=False),
     ] = None,
     task: Annotated[
-        str | None, typer.Argument(help="A task's id (or the end of it); default: list the queue.", show_default=False)
+        str | None,
+        typer.Argument(help="A task's id, or a part that no other has; default: list the queue.", show_default=False),
     ] = None,
     list_queue: Annotated[bool, typer.Option("--list", help="List what waits, the most doubtful first.")] = False,
     decision: Annotated[

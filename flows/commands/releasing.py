@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -26,7 +27,7 @@ _MOST_SHOWN = 20
     "  expbench release work-1 work-2 --out bench --name my-bench --license CC-BY-4.0\n\n"
     "  expbench release collider-bench datasets/causal/core-v0 --out families\n\n"
     "  expbench release work --out bench --push me/bench --push-private me/bench-truth --dry-run\n\n"
-    "  python -c \"import datasets; print(datasets.load_dataset('dataset', 'tasks'))\"\n\n"
+    "  python -c \"import datasets; print(datasets.load_dataset('dataset'))\"\n\n"
     "Exit codes: 0 written; 2 usage, or a version that is not a later one; 5 the directory holds something else; "
     "6 nothing is approved, or an answer would be published; 7 or 8 the hub cannot be reached or refuses."
 )
@@ -137,7 +138,8 @@ def _print(result: ReleaseResult, console: Console) -> None:
         console.print(f"  withheld  {escape(f'{task} ({why})')}", soft_wrap=True, highlight=False)
     if not result.dry_run:
         for config in result.configs:
-            console.print(f"  datasets.load_dataset({str(result.directory)!r}, {config!r})", soft_wrap=True)
+            console.print(f"Load      datasets.load_dataset({str(result.directory)!r}, {config!r})", soft_wrap=True)
+        console.print(f"Evaluate  expbench evaluate {shlex.quote(str(result.directory))} --agent noop", soft_wrap=True)
     for report in result.pushes:
         done = "would be pushed" if report.dry_run else "pushed" if report.changes else "already there"
         new = " (new repository)" if report.created else ""

@@ -13,6 +13,7 @@ from rich.console import Console
 from flows.commands.shared import Json, escape, print_value
 
 if TYPE_CHECKING:
+    from evaluation.report.tables import Table
     from flows.results import ComparisonReport
 
 __all__ = ["WORSE", "app"]
@@ -29,10 +30,12 @@ WORSE = 10
     "  expbench report runs/* --out report        # HTML; open report/index.html\n\n"
     "  expbench report runs/* --out site --public\n\n"
     "  expbench report runs/openhands-a --format md > results.md\n\n"
-    "  expbench report runs/* --format parquet --out episodes.parquet"
+    "  expbench report runs/* --format parquet --out episodes.parquet\n\n"
+    "Exit codes: 0 written or printed (unfinished episodes are left out, and counted); 2 usage; 5 a run cannot be "
+    "read, or --out holds something else; 7 disk."
 )
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Runs that `expbench evaluate` wrote.", metavar="RUN...")],
+    runs: Annotated[list[Path], typer.Argument(help="Runs that `expbench evaluate` wrote.", metavar="RUN")],
     out: Annotated[
         Path | None, typer.Option(help="Where to write: a directory (html, csv) or a file (md, parquet, json).")
     ] = None,
@@ -85,11 +88,11 @@ def report(
     elif chosen is not None:
         sys.stdout.write(report_text(results, made, chosen, title=title, public=public))
     else:
-        from evaluation.report.plain import fitting, to_rich
+        from evaluation.report.plain import fitting
 
         console = _console()
         for table in tables_of(made):
-            console.print(to_rich(fitting(table, console.width)))
+            _print_table(console, fitting(table, console.width))
             console.print()
 
 
@@ -123,7 +126,8 @@ def compare(
 
 @app.command(
     epilog="Examples:\n\n  expbench failures runs/openhands-a\n\n"
-    "  expbench failures runs/openhands-a --engine model --model gpt-4.1-mini --budget-usd 2"
+    "  expbench failures runs/openhands-a --engine model --model gpt-4.1-mini --budget-usd 2\n\n"
+    "Exit codes: 0 well; 2 usage; 5 the run cannot be read; 8 model or key; 9 budget."
 )
 def failures(
     run: Annotated[Path, typer.Argument(help="A run that `expbench evaluate` wrote.", metavar="RUN")],
@@ -149,12 +153,22 @@ def failures(
     if json_output:
         print_value(taxonomy.model_dump(mode="json"), True)
         return
-    from evaluation.report.plain import to_rich
     from evaluation.report.tables import failure_table
 
     console = _console()
-    console.print(to_rich(failure_table(taxonomy)))
+    _print_table(console, failure_table(taxonomy))
     console.print(f"Kept in   {escape(str(path.resolve()))}", soft_wrap=True)
+
+
+def _print_table(console: Console, table: Table) -> None:
+    """A table, and its note across the whole width: as a caption it was as narrow as the narrowest table."""
+    from evaluation.report.plain import to_rich
+
+    drawn = to_rich(table)
+    drawn.caption = None
+    console.print(drawn)
+    if table.note:
+        console.print(f"[dim]{escape(table.note)}[/dim]", highlight=False)
 
 
 def _console() -> Console:
@@ -164,11 +178,10 @@ def _console() -> Console:
 
 
 def _print_comparison(compared: ComparisonReport) -> None:
-    from evaluation.report.plain import to_rich
     from flows.results import comparison_table
 
     console = _console()
-    console.print(to_rich(comparison_table(compared)))
+    _print_table(console, comparison_table(compared))
     if compared.differing:
         count = len(compared.differing)
         console.print(f"[yellow]{count} task(s) were set up or graded differently: a difference may come from that.[/]")

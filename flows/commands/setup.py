@@ -15,7 +15,10 @@ __all__ = ["app"]
 app = typer.Typer()
 
 
-@app.command(epilog="Example:\n\n  expbench doctor")
+@app.command(
+    epilog="Examples:\n\n  expbench doctor\n\n  expbench doctor --json\n\n"
+    "Exit codes: 0, also where something is missing."
+)
 def doctor(json_output: Json = False) -> None:
     """What is installed, which sandbox and engine will be used, and how to get the rest."""
     from flows.doctor import diagnose, to_table
@@ -27,7 +30,10 @@ def doctor(json_output: Json = False) -> None:
         Console().print(to_table(checks))
 
 
-@app.command(epilog="Example:\n\n  expbench examples worked-examples")
+@app.command(
+    epilog="Example:\n\n  expbench examples examples\n\n"
+    "Exit codes: 0 they are there; 2 usage; 5 another thing of that name is there; 7 git is missing, or the disk full."
+)
 def examples(
     into: Annotated[Path, typer.Argument(help="Directory to write to.", metavar="DIR")],
     json_output: Json = False,

@@ -144,8 +144,23 @@ def print_value(value: Any, as_json: bool) -> None:
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for key, item in value.items():
-        table.add_row(f"[bold]{key.replace('_', ' ')}[/bold]", escape(str(item)))
+        table.add_row(f"[bold]{key.replace('_', ' ')}[/bold]", escape(_plain(item)))
     Console().print(table)
+
+
+def _plain(value: Any) -> str:
+    """A value in words: what is not there is a dash, a mapping names what it has."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case dict():
+            return ", ".join(f"{name} {_plain(item)}" for name, item in value.items() if item is not None) or "-"
+        case list() | tuple():
+            return ", ".join(map(_plain, value)) or "-"
+        case _:
+            return str(value)
 
 
 def status_text(status_name: str) -> str:

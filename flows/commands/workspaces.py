@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -12,9 +12,10 @@ from flows.commands.shared import Json, WorkspaceArgument, open_workspace, print
 __all__ = ["app"]
 
 app = typer.Typer()
+_CODES: Final = "Exit codes: 0 well; 2 usage; 5 it is no workspace, has no such task, or cannot be read."
 
 
-@app.command(epilog="Example:\n\n  expbench status work")
+@app.command(epilog="Examples:\n\n  expbench status work\n\n  expbench status work --json\n\n" + _CODES)
 def status(workspace: WorkspaceArgument, json_output: Json = False) -> None:
     """What a workspace holds, how far its tasks are, and what took how long."""
     from flows.views import print_status, status_of
@@ -26,10 +27,14 @@ def status(workspace: WorkspaceArgument, json_output: Json = False) -> None:
         print_status(report, Console())
 
 
-@app.command(epilog="Examples:\n\n  expbench show work\n\n  expbench show work my-paper-table-2-accuracy --truth")
+@app.command(
+    epilog="Examples:\n\n  expbench show work\n\n  expbench show work table-2-accuracy --truth\n\n" + _CODES,
+)
 def show(
     workspace: WorkspaceArgument,
-    task: Annotated[str | None, typer.Argument(help="A task's id (or the end of it); default: list them.")] = None,
+    task: Annotated[
+        str | None, typer.Argument(help="A task's id, or a part that no other has; default: list them.")
+    ] = None,
     truth: Annotated[bool, typer.Option("--truth", help="Show the ground truth and its evidence too.")] = False,
     json_output: Json = False,
 ) -> None:

@@ -26,7 +26,7 @@ def test_the_tutorial_runs(tmp_path: Path):
             timeout=900, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{block}\n{block.text}\n{done.stdout}\n{done.stderr}"
-    assert (tmp_path / "workspace/index.html").is_file()
+    assert (tmp_path / "work/index.html").is_file()
     assert (tmp_path / "report/index.html").is_file()
     scores = subprocess.run(
         [Path(sys.executable).parent / "expbench", "episodes", "runs/oracle"], cwd=tmp_path, env=environment,

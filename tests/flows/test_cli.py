@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from flows.commands.shared import print_value
+from flows.views import find_task
+from pipeline.errors import ExpbenchError
 from pipeline.store import Workspace
 from pipeline.task import Status
 from pipeline.version import version
@@ -83,6 +86,42 @@ def test_show_says_which_tasks_there_are_when_the_name_is_wrong(workspace: Works
     ambiguous = expbench("show", workspace.root, "accuracy")
     assert ambiguous.returncode == 5
     assert "fits 2 tasks" in ambiguous.stderr
+
+
+def test_a_part_of_an_id_that_no_other_task_has_is_enough(workspace: Workspace) -> None:
+    assert find_task(workspace, "table-1").id == "paper-table-1-accuracy"
+    with pytest.raises(ExpbenchError, match="fits 2 tasks"):
+        find_task(workspace, "paper")
+    with pytest.raises(ExpbenchError, match="no such task"):
+        find_task(workspace, "able-1")  # part of a word: table-1 is not table-11 either
+
+
+def test_tasks_are_listed_in_lines_that_a_terminal_holds(workspace: Workspace) -> None:
+    """At 80 columns the question once had a column of four letters."""
+    lines = expbench("show", workspace.root).stdout.splitlines()
+    assert "release candidate  paper-table-1-accuracy" in lines
+    assert "rejected  paper-table-2-accuracy" in lines
+    assert any(line.strip().startswith("How do the methods compare") for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_path_that_cannot_be_used_is_no_traceback(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    done = expbench("examples", taken)
+    assert done.returncode == 2
+    assert "file exists" in done.stderr
+    assert "Traceback" not in done.stderr
+    told = json.loads(expbench("examples", taken, "--json").stdout)
+    assert (told["error"], told["exit_code"]) == ("usage", 2)
+
+
+def test_values_are_printed_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    print_value(
+        {"max_tasks": None, "exists": True, "stages": ["mask", "scan"], "paper": {"id": "p", "url": None}}, False
+    )
+    told = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert told == {"max tasks": "-", "exists": "yes", "stages": "mask, scan", "paper": "id p"}
 
 
 def test_extract_prints_the_reading_and_draws_it(tmp_path: Path) -> None:

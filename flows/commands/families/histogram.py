@@ -98,7 +98,7 @@ def read_paper(
     "Exit codes: 0 there are tables; 5 one is no run, or none holds an episode of the histogram family.",
 )
 def histogram_tables(
-    runs: Annotated[list[Path], typer.Argument(help="Runs that `expbench evaluate` wrote.", metavar="RUN...")],
+    runs: Annotated[list[Path], typer.Argument(help="Runs that `expbench evaluate` wrote.", metavar="RUN")],
     tau: Annotated[float, typer.Option(min=0.0, help="Threshold of Acc (Collider-Bench 4.1).")] = 0.33,
     plots: Annotated[
         Path | None, typer.Option(help="Draw the best run of each agent over the reference, one SVG a task, into here.")

@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from evaluation.harness.run import RunRecord, begin_run, open_run, read_run
+from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.task import EvaluationTask
 from flows.cli import app
+from flows.commands._episodes import print_rows
 from flows.evaluate import parse_network
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock
+from pipeline.task import Family
 from tests.evaluation.harness.support import tiny_tasks
 
 
@@ -93,6 +97,8 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EvaluationTas
         (["--agent", "command"], "there is no command"),
         (["--agent", "iterative"], "no model is given"),
         (["--agent", "iterative", "--model", "m"], "OPENAI_API_KEY"),
+        (["--agent", "noop", "--judge", "model", "--judge-model", "m"], "judge m at"),
+        (["--agent", "noop", "--judge", "model"], "no model is named"),
     ],
 )
 def test_what_keeps_an_agent_from_starting_is_said_before_a_run_is_begun(
@@ -121,6 +127,25 @@ def test_a_dry_run_tells_everything_that_is_in_the_way(source: Path, tmp_path: P
 def begin_run_in(root: Path) -> None:
     with open_run(root, resume=False):
         begin_run(root, RunRecord(run="run", source="s", agent="noop", tasks={"t": "1"}))
+
+
+def test_episodes_of_each_family_are_shown_with_what_ranks_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of other families once had five dashes where their score should be."""
+    common = {"run": "r", "paper": "p", "agent": "noop", "repeat": 0, "wall_s": 3.2, "cost_usd": 0.5}
+    rows = [
+        EpisodeScores(**common, task="a", family=Family.EXPERIMENT, status=EpisodeStatus.SCORED, monitor=1, design=0.25),
+        EpisodeScores(**common, task="b", family=Family.CAUSAL, status=EpisodeStatus.SCORED, monitor=1,
+                      metrics={"score": 98.12, "solved": 1.0, "bench_calls": 1.0}),
+        EpisodeScores(**common, task="c", family=Family.CAUSAL, status=EpisodeStatus.BLOCKED, reason="no [GPU] here"),
+    ]  # fmt: skip
+    print_rows(Console(width=80), rows)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["episode", "status", "M", "D", "I", "E", "C", "USD", "s"]
+    assert lines[1] == ["a/0", "scored", "1.00", "0.25", "-", "-", "-", "0.50", "3"]
+    assert lines[2] == ["episode", "status", "M", "score", "accuracy", "calls", "USD", "s"]
+    assert lines[3] == ["b/0", "scored", "1.00", "98.12", "100.0", "1", "0.50", "3"]
+    assert lines[4][:3] == ["c/0", "blocked", "-"]
+    assert lines[5] == ["blocked", "c/0:", "no", "[GPU]", "here"]
 
 
 @pytest.mark.parametrize("text", ["allow=", "allow=*", "allow=http://x.org", "allow=x.org:80", "everything"])

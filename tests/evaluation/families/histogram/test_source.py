@@ -31,6 +31,15 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "source"
 
 
+def test_a_dry_run_can_ask_the_oracle(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads the reference, which was removed with the scratch directory before it was asked."""
+    monkeypatch.setattr("flows.evaluate.agent_sandbox", lambda: None)
+    result = CliRunner().invoke(
+        app, ["evaluate", str(source), "--agent", "oracle", "--out", str(tmp_path / "run"), "--dry-run", "--json"]
+    )
+    assert json.loads(result.stdout)["obstacles"] == []
+
+
 def test_a_source_is_known_by_its_names(source: Path, tmp_path: Path) -> None:
     task = source / "tasks" / "p-1_sim-T5Wg"
     assert all(holds_tasks(path) for path in (source, source / "tasks", task))
