@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pipeline.locator.ranking import Ranking
-from pipeline.locator.stages import stage_of
+from pipeline.locator.stages import is_rehearsal, stage_of
 
 __all__ = ["ChainPlan", "Role", "plan_chains"]
 
@@ -93,7 +93,7 @@ def _with_neighbours(ranking: Ranking, plan: ChainPlan) -> ChainPlan | None:
             continue
         if any(stage_of(path) == stage_of(other) for other in (*plan.members, *joined)):
             continue
-        if not index.static["tests"][number]:
+        if not index.static["tests"][number] and not index.static["teaching"][number]:
             joined[path] = "wrapper" if kind in {"shell", "make"} else "entry"
     runs = [path for path, role in joined.items() if role == "entry"]
     if not joined or len(plan.entries) + len(runs) > _MAX_ENTRIES:
@@ -253,7 +253,7 @@ def _add_wrapper_and_configs(ranking: Ranking, plan: ChainPlan) -> None:
     sources = [*plan.entries, *(path for path, role in plan.members.items() if role == "wrapper")]
     for source in sources:
         configs = [path for path in index.links.configs.get(source, ()) if path in index.position]
-        best = _best(ranking, configs)
+        best = _best(ranking, [path for path in configs if not is_rehearsal(path)] or configs)
         if best and (top - ranking.score(best) <= _CONFIG_GAP or len(configs) == 1):
             plan.members.setdefault(best, "config")
             plan.because.setdefault(best, f"loaded by {source}")

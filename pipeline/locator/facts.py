@@ -32,6 +32,8 @@ _CLI = (
     "parse_args",
     "sys.argv",
     "docopt",
+    "pyrallis",
+    "simple_parsing",
 )
 _CLI_WORDS = re.compile(r"\bclick\.|absl import (?:app|flags)")
 _HYDRA = re.compile(r"config_name\s*=\s*['\"]([\w/.\-]+)['\"]")
@@ -90,7 +92,9 @@ class FileFacts:
     acts: bool = False
     """Module-level code does something: a script without a main guard."""
     settings: bool = False
-    """Python that only assigns: a configuration written in Python."""
+    """Python that only assigns or defines `get_config`: a configuration written in Python."""
+    takes_config: bool = False
+    """Its command line takes such a file (`DEFINE_config_file` of ml_collections)."""
     cli: bool = False
     generated: bool = False
     reads_results: bool = False
@@ -174,6 +178,7 @@ def _judge(facts: FileFacts, code: str) -> None:
 
     facts.main = "__main__" in code and _MAIN.search(code) is not None
     facts.cli = speaks(_CLI, _CLI_WORDS)
+    facts.takes_config = "define_config_file(" in low
     facts.reads_results = speaks(_READS, _READS_OPEN) and speaks(_REPORTS)
     facts.trains = speaks(_TRAINS, _TRAINS_WORDS)
     facts.evaluates = speaks(_EVALUATES, _EVALUATES_WORDS)
@@ -237,8 +242,13 @@ def _only_assigns(tree: ast.Module) -> bool:
     return (
         bool(plain)
         and len(body) - len(plain) <= 3
-        and all(isinstance(n, (ast.Assign, ast.AnnAssign, ast.AugAssign)) for n in plain)
+        and all(isinstance(n, (ast.Assign, ast.AnnAssign, ast.AugAssign)) or _makes_config(n) for n in plain)
     )
+
+
+def _makes_config(node: ast.stmt) -> bool:
+    """By the convention of ml_collections a file with `get_config` is what is given to `--config`."""
+    return isinstance(node, ast.FunctionDef) and node.name == "get_config"
 
 
 def _embedded_commands(unit: CodeUnit) -> list[Invocation]:

@@ -21,7 +21,7 @@ from pipeline.locator.families import nearest, speaks_of
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.launch import is_placeholder
 from pipeline.locator.query import QueryWords
-from pipeline.locator.stages import stage_of
+from pipeline.locator.stages import is_rehearsal, stage_of
 from pipeline.tracing.arguments import Option, as_number, effective
 
 __all__ = ["Filled", "fill"]
@@ -50,9 +50,13 @@ _COUNTED: Final = frozenset({"num", "n", "nb", "train", "total", "max", "number"
 """First words of option names that prose leaves out: `num_epochs`, `train_epochs`: 10 epochs."""
 _MOST_VALUES: Final = 6
 _STAGES: Final = frozenset({"train", "eval", "evaluate", "test", "sample", "train_and_eval", "train_eval", "training"})
+_RESULTS: Final = re.compile(
+    r"\beval|\btest|\bmeasur|\bcomput|\breport|\bsampl|\baccurac|\bscore|\bfid\b|\bperplexit|\berror"
+)
 _ASKED: Final = {
     1: re.compile(r"\b(?:pre-?|re)?train|fine-?tun|\blearn|\boptimi[sz]"),
-    2: re.compile(r"\beval|\btest|\bmeasur|\bcomput|\breport|\bsampl|\baccurac|\bscore|\bfid\b|\bperplexit|\berror"),
+    2: _RESULTS,
+    3: _RESULTS,
 }
 
 
@@ -266,7 +270,7 @@ def _family(index: RepositoryIndex, entry: str, stated: str, option: Option) -> 
             fits = facts.path.endswith(end)
         else:
             fits = builds if python else facts.file.kind == "config"
-        if fits and facts.path not in elsewhere:
+        if fits and facts.path not in elsewhere and (facts.path == stated or not is_rehearsal(facts.path)):
             found.append(facts.path)
     directory = posixpath.dirname(_OPEN_NAME.sub("", stated)) if not is_placeholder(posixpath.dirname(stated)) else ""
     below = [path for path in found if posixpath.dirname(path).endswith(directory)] if directory else []

@@ -37,7 +37,7 @@ __all__ = ["RepositoryIndex", "build_index"]
 
 Vector = npt.NDArray[np.float64]
 # Raise when `FileFacts` or what fills it changes: older cache entries are then not read.
-_FACTS_VERSION = 7
+_FACTS_VERSION = 8
 _MAIN_PACKAGE = 0.25
 """Share of the files from which a package is the project itself rather than one part of it."""
 _DATA_CONFIG = {"json", "toml", "cfg", "ini"}

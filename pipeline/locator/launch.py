@@ -40,7 +40,7 @@ _LAUNCH_MODULES: Final = {
     "jupyter", "nbconvert", "papermill", "pytest", "kernprof", "cProfile", "coverage",
 }  # fmt: skip
 _PLACEHOLDER = re.compile(
-    r"<[^<>]+>|\{[^{}]+\}|\[[A-Za-z_ ]+\]|\.\.\.|\$|`|/path/to|path/to/|your[-_]|/your|^(?:XXX+|TODO)$|_HERE$|/xxx",
+    r"<[^<>]+>|\{[^{}]+\}|\[[A-Za-z_][\w ]*\]|\.\.\.|\$|`|/path/to|path/to/|your[-_]|/your|^(?:XXX+|TODO)$|_HERE$|/xxx",
     re.I,
 )
 

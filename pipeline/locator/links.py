@@ -144,12 +144,13 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
     configurations = sorted(item.path for item in facts if item.file.kind == "config")
     # not JSON: what it fills in by name is mostly data and results
     choices = PathResolver(settings | {path for path in configurations if not path.endswith(".json")})
+    makers = frozenset(item.path for item in facts if item.settings and "get_config" in item.definitions)
     recipes = {item.path: item.targets for item in facts if item.targets}
     for item in facts:
         here = posixpath.dirname(item.path)
         links.imports[item.path] = _imports(item, modules)
         links.configs[item.path] = _configs(item, resolver, here, settings)
-        _add_choices(links, item, configurations, choices)
+        _add_choices(links, item, configurations, makers, choices)
         origin: Origin = {"shell": "shell", "make": "make", "notebook": "notebook"}.get(item.file.kind, "docstring")  # type: ignore[assignment]
         known = [
             _known(step, item.path, origin, _shell_context(item, step), resolver, modules) for step in item.commands
@@ -186,12 +187,16 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
     return links
 
 
-def _add_choices(links: Links, item: FileFacts, configurations: Sequence[str], choices: PathResolver) -> None:
+def _add_choices(
+    links: Links, item: FileFacts, configurations: Sequence[str], makers: frozenset[str], choices: PathResolver
+) -> None:
     """Configurations that a command line or a value at run time chooses among."""
     here = posixpath.dirname(item.path)
     fits = {path for pattern in item.patterns for path in choices.fitting(pattern, here)} - {item.path}
     if fits:
         links.fitting[item.path] = fits
+    if item.takes_config and makers:
+        links.options.setdefault(item.path, set()).update(makers - {item.path})
     for group in item.groups:
         base = posixpath.normpath(posixpath.join(here, group))
         below = {path for path in configurations if path.startswith(f"{base}/")}
@@ -290,7 +295,8 @@ def _section(
             known = _known(step, section.path, "document", command.context, resolver, modules)
             if known is not None:
                 commands.append(known)
-                run.add(known.target)
+                if command.marked:
+                    run.add(known.target)
     return section, frozenset(named | run), frozenset(run)
 
 

@@ -8,6 +8,7 @@ import posixpath
 from pipeline.locator.chain import ChainPlan, plan_chains
 from pipeline.locator.confidence import NOT_FOUND_BELOW, Support, confidence, measure
 from pipeline.locator.dense import Embed
+from pipeline.locator.facts import FileFacts
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.query import QueryWords, TaskQuery
 from pipeline.locator.ranking import Ranking, rank
@@ -143,7 +144,7 @@ def _add_commanded_configs(ranking: Ranking, plan: ChainPlan, usage: list[Usage]
     for step in usage:
         for word in step.argv[1:]:
             path = posixpath.normpath(posixpath.join(step.directory, word.split("=")[-1]))
-            if path in position and ranking.index.facts[position[path]].file.kind == "config":
+            if path in position and _is_config(ranking.index.facts[position[path]]):
                 named.setdefault(path, f"named by the command: {step.reason.split(';')[0]}")
     if named:
         guessed = [path for path, role in plan.members.items() if role == "config" and path not in named]
@@ -153,6 +154,11 @@ def _add_commanded_configs(ranking: Ranking, plan: ChainPlan, usage: list[Usage]
     plan.because.update(named)
 
 
+def _is_config(facts: FileFacts) -> bool:
+    """Also one that is written in Python."""
+    return facts.file.kind == "config" or facts.settings
+
+
 def _reasons(ranking: Ranking, path: str) -> tuple[str, ...]:
     number = ranking.index.position.get(path)
     return ranking.reasons(number) if number is not None else ()
@@ -160,8 +166,10 @@ def _reasons(ranking: Ranking, path: str) -> tuple[str, ...]:
 
 def _listed(ranking: Ranking, number: int) -> SourceScript:
     facts = ranking.index.facts[number]
-    role = {"shell": "wrapper", "make": "wrapper", "config": "config"}.get(facts.file.kind)
-    if role is None:
+    role = {"shell": "wrapper", "make": "wrapper"}.get(facts.file.kind)
+    if _is_config(facts):
+        role = "config"
+    elif role is None:
         role = "entry" if ranking.index.static["runnable"][number] else "library"
     return SourceScript.model_validate(
         {

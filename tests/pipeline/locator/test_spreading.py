@@ -50,9 +50,8 @@ def test_bm25_is_lucenes_formula(documents, query):
 
 
 def test_stages_are_read_off_names():
-    assert [stage_of(path) for path in ("a/prepare_data.py", "x.py", "train.sh", "b/eval_ppl.py", "plot_fig.py")] == [
-        0, 1, 1, 2, 3,
-    ]  # fmt: skip
+    paths = ("a/prepare_data.py", "x.py", "train.sh", "generate.py", "b/eval_ppl.py", "fid.py", "plot_fig.py")
+    assert [stage_of(path) for path in paths] == [0, 1, 1, 2, 3, 3, 4]
 
 
 def test_the_best_file_lifts_its_configuration_its_namesake_and_the_other_stage_beside_it(tmp_path):
