@@ -135,17 +135,19 @@ def _full_report(series: _Series, repeats: int, listener: Reporter) -> Validatio
     sources = [source.path for source in series.task.truth.sources]
     claims = series.task.truth.expected.claims
     left_out: tuple[str, ...] = ()
+    repeats = max(1, repeats)
     tree, scratch = series.snapshot, series.out / "without-results"
-    for number in range(1, max(1, repeats) + 1):
+    while len(runs) < repeats:
+        number = len(runs) + 1
         spec = series.spec(number)
-        if runs and not left_out:
-            left_out = shipped_and_rewritten(series.snapshot, sources, runs[0][0], claims)
-            tree = without_files(tree, left_out, scratch) if left_out else tree
         listener.step(_STAGE, f"{series.task.id}: run {number} of {repeats}, at most {_duration(spec.limits.wall_s)}")
         directory = series.out / f"run-{number}"
         runs.append((series.run(spec, directory, tree), directory))
         if runs[-1][0].failure is not None or not _shows_something(series.task, spec, *runs[-1]):
             break
+        if number == 1 and (left_out := shipped_and_rewritten(series.snapshot, sources, runs[0][0], claims)):
+            tree = without_files(tree, left_out, scratch)
+            repeats = max(repeats, 2)  # one run cannot tell what was computed from what was copied
     remove_tree(scratch)
     return _report(series, spec, runs, left_out)
 

@@ -56,12 +56,14 @@ def test_results_that_come_out_as_the_repository_ships_them(tmp_path: Path) -> N
     assert not (out / "without-results").exists()
 
 
-def test_results_that_are_only_written_again_are_not_computed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_results_that_are_only_written_again_are_not_computed(tmp_path: Path, repeats: int) -> None:
     copies = (
         "import pathlib\nfor path in sorted(pathlib.Path().glob('*.csv')):\n    path.write_text(path.read_text())\n"
     )
-    report, _ = attempt(tmp_path, {"run.py": copies, "table.csv": SHIPPED})
+    report, _ = attempt(tmp_path, {"run.py": copies, "table.csv": SHIPPED}, repeats=repeats)
     assert report.verdict is Verdict.FAIL
+    assert len(report.runs) == 2  # one run cannot tell
     assert report.reason.startswith("the outcome was not computed: table.csv: the repository ships it with claimed")
 
 
