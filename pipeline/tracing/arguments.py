@@ -48,21 +48,22 @@ def read_options(tree: ast.Module, parsed: Collection[str] = ()) -> tuple[Option
     """
     found: dict[str, Option] = {}
     required: set[str] = set()
-    for node in _calls(tree):
+    nodes = list(ast.walk(tree))  # once: walking is most of the time to read options
+    for node in _calls(nodes):
         if called_function(node) in _REQUIRING and node.args:
             required.update(_strings([node.args[0]]) or _choices(node.args[0]))
         option = _argparse(node) or _click(node) or _absl(node)
         if option is not None:
             found.pop(option.name, None)
             found[option.name] = option
-    for option in signature_options(tree, parsed):
+    for option in signature_options(tree, nodes, parsed):
         found.setdefault(option.name, option)
     options = [replace(item, required=item.required or name in required) for name, item in found.items()]
     return tuple(sorted(options, key=lambda option: option.start))
 
 
-def _calls(tree: ast.Module) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
+def _calls(nodes: Sequence[ast.AST]) -> Iterator[ast.Call]:
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
             yield node
 

@@ -78,8 +78,9 @@ def preset(program: Program, modules: Sequence[Module], declared: Mapping[str, s
     """
     found: dict[str, Hyperparameter] = {}
     for module in modules:
-        open_branches = _in_branches(module)
-        for inside, call in [*_calls(module, "set_defaults"), *_calls(module, "set_default")]:
+        calls = [*_calls(module, "set_defaults"), *_calls(module, "set_default")]
+        open_branches = _in_branches(module) if calls else set()
+        for inside, call in calls:
             for item in _given(program, module, inside, call):
                 earlier = found.get(item.name)
                 before = earlier.value if earlier is not None else declared.get(item.name)

@@ -66,7 +66,9 @@ def settings_of(
         if module.unit.tree is not None
     }
     codes = {module.path: module.unit.code for module in modules}
-    parsed = {name for path, tree in trees.items() if may_declare(codes[path]) for name in parsed_classes(tree)}
+    parsed = {
+        name for path, tree in trees.items() if may_declare(codes[path]) for name in parsed_classes(ast.walk(tree))
+    }
     options = {
         path: read_options(tree, parsed) if may_declare(codes[path], parsed) else () for path, tree in trees.items()
     }

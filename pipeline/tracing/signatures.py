@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from pipeline.tracing.options import Option, literal
@@ -36,28 +36,29 @@ _FLAG: Final = re.compile(r"--?[A-Za-z]")
 _DEEP: Final = 4
 
 
-def signature_options(tree: ast.Module, parsed: Collection[str] = ()) -> Iterator[Option]:
+def signature_options(tree: ast.Module, nodes: Sequence[ast.AST], parsed: Collection[str] = ()) -> Iterator[Option]:
     """The options that the signatures of one file make.
 
     Args:
         tree: the file.
+        nodes: all nodes of the tree.
         parsed: names of classes that another file hands to a parser.
     """
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    started = dict.fromkeys(name for name in _started(tree) if name in functions)
+    functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+    classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+    started = dict.fromkeys(name for name in _started(nodes) if name in functions)
     started |= dict.fromkeys(name for name, node in functions.items() if _is_command(node, tree))
     for name in started:
         yield from _of_function(functions[name])
-    for name in dict.fromkeys([*parsed_classes(tree), *sorted(parsed)]):
+    for name in dict.fromkeys([*parsed_classes(nodes), *sorted(parsed)]):
         if name in classes:
             yield from _of_class(classes[name], classes, "")
-    yield from _of_library(tree)
+    yield from _of_library(nodes)
 
 
-def _of_library(tree: ast.Module) -> Iterator[Option]:
+def _of_library(nodes: Sequence[ast.AST]) -> Iterator[Option]:
     """The option for a configuration file that pyrallis and draccus give every command."""
-    for node in ast.walk(tree):
+    for node in nodes:
         name = called_name(node) if isinstance(node, ast.Call) else ""
         if re.search(r"^(?:pyrallis|draccus)\.(?:wrap|parse)$", name) and isinstance(node, ast.Call):
             yield Option(
@@ -67,10 +68,10 @@ def _of_library(tree: ast.Module) -> Iterator[Option]:
             return
 
 
-def parsed_classes(tree: ast.AST) -> tuple[str, ...]:
-    """Names of the classes that a file hands to a parser of dataclasses, in the order of the code."""
+def parsed_classes(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
+    """Names of the classes that a file (its nodes) hands to a parser of dataclasses, in the order of the code."""
     found: dict[str, None] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call):
             name = called_name(node)
             if _CLASS_PARSERS.search(name):
@@ -102,8 +103,8 @@ def field_default(node: ast.expr | None) -> tuple[ast.expr | None, bool]:
     return (None, False) if given is None or required or dotted(given).endswith("MISSING") else (given, True)
 
 
-def _started(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _started(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Call) and _RUNNERS.search(called_name(node)):
             yield from _names_in(node)
 
