@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
@@ -22,7 +21,7 @@ from flows.commands.model_options import (
     Replay,
     model_options,
 )
-from flows.commands.shared import Json, escape
+from flows.commands.shared import Json, escape, resumable
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 _MODEL: Final = "With a language model"
+_LOCATE: Final = "expbench locate"
+_AGAIN: Final = "Give the same command again to go on"
 
 app = typer.Typer()
 
@@ -121,7 +122,7 @@ def locate(
     if repository is None or task is None:
         raise _usage("a repository with --task, or --cases with --repositories and --out, is needed")
     page = html or (Path("locate.html") if explain else None)
-    with _interruptible("Nothing is half written; what a model answered is kept in --record"):
+    with resumable(_LOCATE, "Nothing is half written; what a model answered is kept in --record", _AGAIN):
         _one(repository, task, commit, page, top or (20 if explain else 10), explain, asked, json_output)
 
 
@@ -139,26 +140,8 @@ def _alone(what: str, others: dict[str, object]) -> None:
         raise _usage(f"{', '.join(given)} {'has' if len(given) == 1 else 'have'} no meaning with {what}")
 
 
-@contextmanager
-def _interruptible(consequence: str) -> Iterator[None]:
-    """Ctrl-C as our error, with what is kept.
-
-    Raises:
-        ExpbenchError: `INTERRUPTED`.
-    """
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        raise ExpbenchError(
-            FailureKind.INTERRUPTED, "expbench locate", "interrupted", consequence=consequence,
-            next_step="Give the same command again to go on",
-        ) from interrupt  # fmt: skip
-
-
 def _usage(cause: str) -> ExpbenchError:
-    return ExpbenchError(
-        FailureKind.USAGE, "expbench locate", cause, consequence="Nothing was searched", next_step="See --help"
-    )
+    return ExpbenchError(FailureKind.USAGE, _LOCATE, cause, consequence="Nothing was searched", next_step="See --help")
 
 
 def _many(cases: Path, repositories: Path, out: Path, json_output: bool) -> None:
@@ -176,7 +159,7 @@ def _many(cases: Path, repositories: Path, out: Path, json_output: bool) -> None
     cache = settings.cache_dir
     kept = f"No prediction was written yet; those that are finished are kept in {partial_directory(out)}"
     with (
-        _interruptible(kept),
+        resumable(_LOCATE, kept, _AGAIN),
         TerminalReporter() as reporter,
         embedding_model(vectors, _ModelOptions(), cache / "embeddings") as embeddings,
     ):

@@ -78,8 +78,17 @@ def settings_with(**asked: Any) -> Settings:
 
 
 @contextmanager
-def resumable(command: str) -> Iterator[None]:
+def resumable(
+    command: str,
+    consequence: str = "Containers were removed; what was finished is kept",
+    next_step: str = "Run the same command with --resume to go on",
+) -> Iterator[None]:
     """Turn Ctrl-C into our error; typer would end the process without a word.
+
+    Args:
+        command: as it is called.
+        consequence: what is kept.
+        next_step: how to go on.
 
     Raises:
         ExpbenchError: `INTERRUPTED`.
@@ -88,11 +97,7 @@ def resumable(command: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt as interrupt:
         raise ExpbenchError(
-            FailureKind.INTERRUPTED,
-            command,
-            "interrupted",
-            consequence="Containers were removed; what was finished is kept",
-            next_step="Run the same command with --resume to go on",
+            FailureKind.INTERRUPTED, command, "interrupted", consequence=consequence, next_step=next_step
         ) from interrupt
 
 

@@ -20,13 +20,18 @@ from pipeline.validation.declared import Declarations
 __all__ = ["read_pipfile", "read_pyproject", "read_python_pin", "read_setup_cfg", "read_setup_py", "table", "texts"]
 
 
-def read_pyproject(text: str, path: str, into: Declarations) -> None:
-    """Dependencies and Python of a `pyproject.toml`, of PEP 621 and of Poetry."""
+def _toml(text: str, path: str, into: Declarations) -> dict[str, Any]:
+    """The document; of one that is not TOML nothing, which is reported."""
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         into.report(path, f"is not TOML: {error}")
-        return
+        return {}
+
+
+def read_pyproject(text: str, path: str, into: Declarations) -> None:
+    """Dependencies and Python of a `pyproject.toml`, of PEP 621 and of Poetry."""
+    data = _toml(text, path, into)
     project = table(data, "project")
     for item in texts(project.get("dependencies")):
         into.add(item, path)
@@ -141,11 +146,7 @@ def _literal(node: ast.expr | None) -> Any:
 
 def read_pipfile(text: str, path: str, into: Declarations) -> None:
     """Packages and Python of a `Pipfile`; its development packages are left out."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        into.report(path, f"is not TOML: {error}")
-        return
+    data = _toml(text, path, into)
     for name, value in table(data, "packages").items():
         version = value.get("version", "*") if isinstance(value, dict) and not _elsewhere(value) else value
         if isinstance(version, str):
