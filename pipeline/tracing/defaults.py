@@ -18,7 +18,7 @@ from pipeline.task import CodeEvidence, Hyperparameter
 from pipeline.tracing.building import built_by
 from pipeline.tracing.built import Built, Entry, entries
 from pipeline.tracing.options import Option, literal
-from pipeline.tracing.parsed import Function, Module, called_function, dotted, parameters_of
+from pipeline.tracing.parsed import Function, Module, called_function, dotted, own_nodes, parameters_of
 from pipeline.tracing.program import Program
 from pipeline.tracing.signatures import field_default, is_dataclass
 from pipeline.tracing.values import SEVERAL, holder_path
@@ -225,9 +225,10 @@ def _bound(statements: list[ast.stmt], module: Module, inside: Function | None) 
     """Names that a body binds by plain assignments alone, with what it binds them to."""
     found: dict[str, list[ast.expr]] = {}
     whole: ast.AST = inside if inside is not None else module.unit.tree or ast.Module([], [])
-    changed = {name for node in ast.walk(whole) if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    walked = ast.walk(whole) if "global" in module.unit.code or "nonlocal" in module.unit.code else ()
+    changed = {name for node in walked if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
     plain = {id(node) for node in _assignments(statements)}
-    for node in _own_nodes(ast.Module(list(statements), [])):
+    for node in own_nodes(ast.Module(list(statements), [])):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             changed.add(node.target.id)
         elif isinstance(node, (ast.For, ast.comprehension)):
@@ -242,14 +243,6 @@ def _bound(statements: list[ast.stmt], module: Module, inside: Function | None) 
 
 def _stored(target: ast.expr) -> set[str]:
     return {item.id for item in ast.walk(target) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
-
-
-def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Nodes of a body, without those of the definitions inside it."""
-    for child in ast.iter_child_nodes(tree):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield child
-            yield from _own_nodes(child)
 
 
 def _assignments(statements: list[ast.stmt]) -> Iterator[ast.stmt]:

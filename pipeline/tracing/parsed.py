@@ -20,6 +20,7 @@ __all__ = [
     "called_name",
     "collect",
     "dotted",
+    "own_nodes",
     "parameters_of",
     "parse_module",
 ]
@@ -192,3 +193,11 @@ def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             for handler in getattr(statement, "handlers", ()):
                 yield from _flat(handler.body)
             yield from _flat(getattr(statement, "orelse", []))
+
+
+def own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Nodes of a body, without those of the definitions inside it."""
+    for child in ast.iter_child_nodes(tree):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield child
+            yield from own_nodes(child)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from pipeline.tracing.arguments import literal
 from pipeline.tracing.callgraph import Reached, Reaching
+from pipeline.tracing.parsed import own_nodes
 from pipeline.tracing.program import Definition, Function, Module, Program, called_name, dotted, parameters_of
 from pipeline.tracing.values import Names, Values
 
@@ -174,7 +175,7 @@ class Scopes:
             reached = self._reached.get(where) if where is not None else None
             tree: ast.AST | None = reached.definition.node if reached is not None else self._entry.unit.tree
             seen: dict[str, list[ast.expr]] = {}
-            for node in _own_nodes(tree) if tree is not None else ():
+            for node in own_nodes(tree) if tree is not None else ():
                 for name, value in _bound(node):
                     seen.setdefault(name, []).append(value)
             self._local[where] = {name: values[0] for name, values in seen.items() if len(values) == 1}
@@ -292,14 +293,6 @@ def _defaults(node: Function) -> dict[str, ast.expr]:
     given = dict(zip([item.arg for item in reversed(plain)], reversed(node.args.defaults), strict=False))
     words = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     return given | {item.arg: value for item, value in words if value is not None}
-
-
-def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Nodes of a body, without those of the definitions inside it."""
-    for child in ast.iter_child_nodes(tree):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield child
-            yield from _own_nodes(child)
 
 
 def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
