@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from evaluation.trajectory import TokenUsage
 from pipeline.schema import Problem, Record, StoredRecord
 
-__all__ = ["AgentOutcome", "EpisodeFolder", "EpisodeLimits", "EpisodeState", "Step"]
+__all__ = ["AgentOutcome", "EpisodeFolder", "EpisodeLimits", "EpisodeState", "Perturbing", "Step"]
 
 
 class Step(StrEnum):
@@ -55,6 +55,15 @@ class EpisodeLimits(Record):
     output_mb: int = Field(default=64, gt=0)
     """What an agent may print, per stream."""
     gpus: int = Field(default=0, ge=0)
+
+
+class Perturbing(Record):
+    """Whether submissions are run again under perturbations, and for how long in all."""
+
+    mode: Literal["off", "on", "auto"] = "auto"
+    """`auto`: those that the task's own code answers to, as long as they fit the budget; `on`: those whatever they
+    take; `off`: none, and E says no more than that it runs again."""
+    budget_s: float = Field(default=900.0, gt=0)
 
 
 class AgentOutcome(Record):

@@ -5,6 +5,9 @@ passes when the script ends well, produces what the submission declares, and pri
 conclusion. What the agent had shipped does not count as produced: declared outputs are deleted before the run, an
 output that is a copy of a shipped file is none, and `response.json` is not there while the script runs.
 
+Then it runs again under perturbations made from outside (`evaluation.counterfactual`): numbers that stay where those of
+the task's own code move were not computed.
+
 A failure of the machinery is unknown, never a fail. Non-goals: whether the numbers are right (judge) and were computed
 honestly (monitor).
 """
@@ -12,27 +15,34 @@ honestly (monitor).
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from evaluation.agents.readers.events import tail
 from evaluation.checkout import Checkout, fresh_checkout
+from evaluation.counterfactual import applicable, follow_numbers, judge_perturbed
 from evaluation.declared_outputs import clear_outputs, declared_outputs, is_produced, without_copies
-from evaluation.episode import EpisodeFolder, EpisodeLimits
+from evaluation.episode import EpisodeFolder, EpisodeLimits, Perturbing
+from evaluation.judges.lookup import look_up
 from evaluation.lock import environment_spec
 from evaluation.reported_numbers import occurs, trace_numbers
 from evaluation.submission import REPRODUCE, Submission
 from evaluation.task import EvaluationTask
-from evaluation.verdicts import ExecutionReport, NumberTrace
+from evaluation.verdicts import Counterfactual, ExecutionReport, NumberTrace
 from pipeline.digests import file_digest
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
 from pipeline.files import remove_tree
 from pipeline.progress import Reporter
 from pipeline.sandbox.base import Command, Gpus, Image, Limits, RunResult, RunSpec, Sandbox
 from pipeline.schema import Problem, Severity
+from pipeline.scratch import scratch_directory
 from pipeline.task import Verdict
+from pipeline.validation.observation import Observation
 from pipeline.validation.outputs import read_file, read_run
+from pipeline.witness.launch import can_witness, permute_data_files, with_witness
+from pipeline.witness.read import read_witness
+from pipeline.witness.records import Perturbation, WitnessReport
 
 __all__ = ["PATCH", "execution_limits", "validate_execution"]
 
@@ -41,9 +51,11 @@ _STAGE: Final = "execution"
 _COMPONENT: Final = "evaluation.execution"
 _ATTEMPTS: Final = 3
 """Of a run that the machinery lost (`Failure.retry`)."""
-_TAIL: Final = 600
 _READ_BYTES: Final = 8 << 20
 """What `pipeline.validation.outputs` reads of one file."""
+_AMOUNT: Final = 1_299_709
+"""By which the seeds of a submission are moved; not one of those by which a task's own were."""
+_SLOWED: Final = frozenset({FailureKind.RUN_TIMEOUT, FailureKind.RUN_OUT_OF_MEMORY, FailureKind.RUN_DISK_FULL})
 _CACHES: Final = ("**/__pycache__/*", "**/*.pyc", "**/.cache/*", "**/.ipynb_checkpoints/*")
 
 
@@ -68,8 +80,9 @@ def validate_execution(
     limits: EpisodeLimits,
     owner: str,
     reporter: Reporter,
+    perturbing: Perturbing | None = None,
 ) -> ExecutionReport:
-    """Re-execute a submission from its patch in a clean, equivalent sandbox.
+    """Re-execute a submission from its patch in a clean, equivalent sandbox, then under perturbations.
 
     Args:
         task: gives the masked repository and the environment.
@@ -79,6 +92,7 @@ def validate_execution(
         limits: those of the episode.
         owner: label of the run (`Sandbox.reap`).
         reporter: progress, as steps of stage `execution`.
+        perturbing: which further runs are made; None: `auto`.
 
     Returns:
         Pass, fail, or unknown where the machinery failed (`failure` says how; `FAILURES` whether to try again).
@@ -92,22 +106,27 @@ def validate_execution(
     if early is not None:
         return early
     assert task.masked_repository is not None
-    with tempfile.TemporaryDirectory(prefix="expbench-execution-") as scratch:
+    with scratch_directory() as scratch:
         try:
             reporter.step(_STAGE, f"{task.id}: fresh checkout and patch")
-            checkout = fresh_checkout(task.masked_repository, Path(scratch) / "checkout")
+            checkout = fresh_checkout(task.masked_repository, scratch / "checkout")
             refused = checkout.apply(folder.submission / PATCH) if submission.patch_sha256 else ""
             if refused:
                 # the patch was taken by the harness from a workspace that holds these very files
                 return _unknown(f"the patch does not apply to the masked commit: {refused}", FailureKind.INTERNAL)
-            for attempt in range(1, _ATTEMPTS + 1):
+            attempt = 0
+            while True:
+                attempt += 1
+                rerun = _Rerun(
+                    task, folder, submission, checkout, sandbox, limits, owner, reporter, scratch,
+                    perturbing or Perturbing(),
+                )  # fmt: skip
                 try:
-                    return _Rerun(task, folder, submission, checkout, sandbox, limits, owner, reporter).report(log)
+                    return rerun.report(log)
                 except ExpbenchError as error:
                     if attempt == _ATTEMPTS or not error.failure.retry or not _machinery(error.kind):
                         raise
                     reporter.warn(f"{task.id}: re-execution, attempt {attempt} of {_ATTEMPTS}: {error}")
-            raise AssertionError("the last attempt returns or raises")
         except ExpbenchError as error:
             if not _machinery(error.kind):
                 raise
@@ -135,6 +154,15 @@ def _before_running(task: EvaluationTask, folder: EpisodeFolder, submission: Sub
     return None
 
 
+class _Run(NamedTuple):
+    """One run of the patched tree."""
+
+    result: RunResult
+    seen: tuple[Observation, ...]
+    numbers: tuple[NumberTrace, ...]
+    witness: WitnessReport | None
+
+
 class _Rerun:
     """One re-execution, from a patched tree to its report."""
 
@@ -148,11 +176,17 @@ class _Rerun:
         limits: EpisodeLimits,
         owner: str,
         reporter: Reporter,
+        scratch: Path,
+        perturbing: Perturbing,
     ) -> None:
         self.task, self.folder, self.submission = task, folder, submission
         self.checkout, self.sandbox, self.limits = checkout, sandbox, limits
-        self.owner, self.reporter = owner, reporter
+        self.owner, self.reporter, self.scratch, self.perturbing = owner, reporter, scratch, perturbing
+        response = submission.response
+        self.reported: Mapping[str, float] = response.conclusion.numbers if response else {}
+        self.changed = {change.path for change in checkout.changes()}
         self.problems: list[Problem] = list(checkout.outward_links())
+        self.witnessing = can_witness(sandbox)
         if sandbox.name == "process":
             message = "re-executed in the process sandbox, which isolates less than a container"
             self.problems.append(_problem("sandbox", message, Severity.INFO))
@@ -160,20 +194,25 @@ class _Rerun:
     def report(self, log: Path) -> ExecutionReport:
         """Run and decide."""
         response = self.submission.response
-        reported = response.conclusion.numbers if response else {}
         outputs = list(declared_outputs(response.outputs if response else (), self.problems))
         self._add_script()
         shipped = clear_outputs(self.checkout, outputs, self.problems)
         environment = environment_spec(self.task)
         image = self.sandbox.build(environment, log=log / "build.log", owner=self.owner, reporter=self.reporter)
-        result, numbers = self._run(image, log, shipped, reported)
-        holders = self._shipped_with(numbers, shipped) if result.failure is None else []
+        run = self._witnessed_run(image, log, shipped)
+        holders = self._shipped_with(run.numbers, shipped) if run.result.failure is None else []
         if holders:
-            result, numbers = self._run_without(holders, image, log, shipped, reported)
+            shipped = self._without(holders, shipped)
+            run = self._witnessed_run(image, log, shipped)
+        result = run.result
         produced = tuple((item.declared, is_produced(item, result)) for item in outputs)
-        verdict, reason = _decide(result, log, produced, numbers, self.submission)
+        verdict, reason = _decide(result, log, produced, run.numbers, self.submission)
         if holders and verdict is Verdict.FAIL:
             reason += f"; {', '.join(holders[:3])} of the patch hold(s) missing numbers and was deleted before this run"
+        counterfactuals, left_out = self._perturbed(run, verdict, image, log, shipped)
+        stayed = next((item for item in counterfactuals if item.verdict is Verdict.FAIL), None)
+        if stayed is not None:
+            verdict, reason = Verdict.FAIL, f"it runs again, and {stayed.reason}"
         return ExecutionReport(
             verdict=verdict,
             reason=reason,
@@ -181,21 +220,107 @@ class _Rerun:
             exit_code=result.commands[0].exit_code if result.commands else None,
             failure=result.failure.value if result.failure else None,
             outputs=produced,
-            numbers=numbers,
+            numbers=run.numbers,
+            witness=run.witness,
+            counterfactuals=counterfactuals,
+            not_perturbed=left_out,
             log=log.name,
             duration_s=result.duration_s,
             problems=tuple(self.problems),
         )
 
-    def _run(
-        self, image: Image, log: Path, shipped: dict[str, str], reported: Mapping[str, float]
-    ) -> tuple[RunResult, tuple[NumberTrace, ...]]:
+    # --- perturbed runs
+
+    def _perturbed(
+        self, plain: _Run, verdict: Verdict, image: Image, log: Path, shipped: dict[str, str]
+    ) -> tuple[tuple[Counterfactual, ...], str]:
+        """The perturbed runs that tell something of this task, and why some or all of them were left out."""
+        truth = self.task.truth
+        todo = applicable(truth)
+        reason = self._not_perturbed(plain, verdict, todo)
+        if reason or truth is None:
+            return (), reason
+        found: list[Counterfactual] = []
+        spent = 0.0
+        claims = {found.name: claim for claim, found in look_up(truth.expected.claims, self.reported).items()}
+        for perturbation in todo:
+            if self.perturbing.mode == "auto" and spent + plain.result.duration_s > self.perturbing.budget_s:
+                return tuple(found), f"{perturbation.value}: the budget of {self.perturbing.budget_s:g} s is used up"
+            self.reporter.step(_STAGE, f"{self.task.id}: again, {perturbation.value}")
+            out = log / perturbation.value
+            run = self._run(image, out, shipped, perturbation)
+            spent += run.result.duration_s
+            numbers = follow_numbers(self.reported, plain.seen, run.seen)
+            found.append(
+                judge_perturbed(
+                    perturbation,
+                    numbers,
+                    truth=truth,
+                    claims=claims,
+                    failed=run.result.failure is not None,
+                    touched=0 if run.witness is None else run.witness.touched,
+                    duration_s=run.result.duration_s,
+                )
+            )
+            remove_tree(out / "files")  # what came out under another premise is nobody's result
+        return tuple(found), ""
+
+    def _not_perturbed(self, plain: _Run, verdict: Verdict, todo: Sequence[Perturbation]) -> str:
+        """Why no perturbed run is made at all."""
+        if self.perturbing.mode == "off":
+            return "not asked for"
+        if not self.witnessing:
+            return f"the {self.sandbox.name} sandbox cannot carry a witness"
+        if plain.result.failure is not None or verdict is not Verdict.PASS:
+            return "it does not run again as it is"
+        return "" if todo else "how the task's own numbers answer was not learnt when it was validated"
+
+    def _tree(self, perturbation: Perturbation) -> tuple[Path, int]:
+        """The tree of a run; with permuted labels a copy whose given data files lost their tie between columns."""
+        if perturbation is not Perturbation.PERMUTED:
+            return self.checkout.tree, 0
+        tree = self.scratch / "permuted"
+        remove_tree(tree)
+        shutil.copytree(self.checkout.tree, tree, symlinks=True)
+        return tree, permute_data_files(tree, sorted(_given_files(tree) - self.changed))
+
+    def _given_functions(self) -> tuple[tuple[str, str], ...]:
+        """Functions of the task's own chain that lie in files which the agent was given and left as they are."""
+        truth = self.task.truth
+        ran = truth.ran if truth is not None else ()
+        return tuple(
+            (item.path, item.name)
+            for item in ran
+            if item.path not in self.changed and (self.checkout.tree / item.path).is_file()
+        )
+
+    # --- one run
+
+    def _witnessed_run(self, image: Image, log: Path, shipped: dict[str, str]) -> _Run:
+        """The clean run; again without a witness where that made it miss a limit that it would have met."""
+        run = self._run(image, log, shipped, Perturbation.NONE)
+        if run.result.failure not in _SLOWED or run.witness is None:
+            return run
+        message = "it met a limit with a witness beside it, and was run again without: what ran in it is not known"
+        self.problems.append(_problem("witness", message))
+        return self._run(image, log, shipped, None)
+
+    def _run(self, image: Image, log: Path, shipped: dict[str, str], perturbation: Perturbation | None) -> _Run:
         """One run of the tree as it is, and where the reported numbers occur in it."""
         command = Command(argv=("bash", REPRODUCE))
         gpus = Gpus(count=self.limits.gpus) if self.limits.gpus else None
         spec = RunSpec(commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus)
         self.reporter.step(_STAGE, f"{self.task.id}: bash {REPRODUCE}")
-        result = self.sandbox.run(image, self.checkout.tree, spec, out=log, owner=self.owner)
+        if not self.witnessing:
+            perturbation = None
+        tree, permuted = self.checkout.tree, 0
+        if perturbation is not None:
+            tree, permuted = self._tree(perturbation)
+            spec = with_witness(
+                spec, perturbation=perturbation, amount=_AMOUNT, python=environment_spec(self.task).python,
+                scratch=self.scratch / "witness", permute=self._given_functions(),
+            )  # fmt: skip
+        result = self.sandbox.run(image, tree, spec, out=log, owner=self.owner)
         if result.failure is FailureKind.INTERRUPTED:  # ended by us: the run has no outcome, not even an unknown one
             raise ExpbenchError(
                 FailureKind.INTERRUPTED,
@@ -204,11 +329,15 @@ class _Rerun:
                 consequence="Its outcome is not known yet",
                 next_step="Run the same command with --resume: it is re-executed",
             )
+        witness = None
+        if perturbation is not None:
+            witness = read_witness(log, perturbation=perturbation, amount=_AMOUNT).evolve(files_permuted=permuted)
         result = without_copies(result, shipped, self.problems)
         seen, complaints = read_run(result, log, (command,))
         self.problems += [item for item in (*result.problems, *complaints) if item not in self.problems]
         self._prune(result, log)
-        return result, trace_numbers(reported, seen, complete=_all_read(result, complaints))
+        numbers = trace_numbers(self.reported, seen, complete=_all_read(result, complaints))
+        return _Run(result, tuple(seen), numbers, witness)
 
     def _prune(self, result: RunResult, log: Path) -> None:
         """Checkpoints and data sets are not kept per episode; that they were produced, and their size, is."""
@@ -232,13 +361,11 @@ class _Rerun:
                 found.append(path)
         return found
 
-    def _run_without(
-        self, paths: Sequence[str], image: Image, log: Path, shipped: dict[str, str], reported: Mapping[str, float]
-    ) -> tuple[RunResult, tuple[NumberTrace, ...]]:
+    def _without(self, paths: Sequence[str], shipped: dict[str, str]) -> dict[str, str]:
+        """Take shipped files away; returns those that are left."""
         for path in paths:
             (self.checkout.tree / path).unlink()
-        remaining = {path: digest for path, digest in shipped.items() if path not in paths}
-        return self._run(image, log, remaining, reported)
+        return {path: digest for path, digest in shipped.items() if path not in paths}
 
     def _add_script(self) -> None:
         """`reproduce.sh` where the patch does not hold it; a link of that name stays: nothing is written through it.
@@ -260,13 +387,17 @@ class _Rerun:
         shutil.copyfile(kept, script)
 
 
+def _given_files(tree: Path) -> set[str]:
+    return {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file() and not path.is_symlink()}
+
+
 def _all_read(result: RunResult, complaints: Sequence[Problem]) -> bool:
     """Was everything small enough to be read whole? A file in a broken form is the submission's own affair."""
     sizes = [item.size for item in result.produced]
     sizes += [size for command in result.commands for size in (command.stdout_bytes, command.stderr_bytes)]
     left_out = any(problem.severity is Severity.ERROR for problem in result.problems)
     too_many = any(problem.where == "run" for problem in complaints)
-    return max(sizes, default=0) <= _READ_BYTES and not left_out and not too_many
+    return all(size <= _READ_BYTES for size in sizes) and not left_out and not too_many
 
 
 def _decide(
@@ -300,7 +431,7 @@ def _decide(
 def _failure(result: RunResult, log: Path, submission: Submission) -> str:
     assert result.failure is not None
     code = result.commands[0].exit_code if result.commands else None
-    said = _tail(log / "0.stderr") or _tail(log / "0.stdout")
+    said = _last_line(log / "0.stderr") or _last_line(log / "0.stdout")
     parts = [f"{REPRODUCE} ended with exit code {code}" if code is not None else f"{REPRODUCE}: {result.failure.value}"]
     if result.message:
         parts.append(result.message)
@@ -311,12 +442,8 @@ def _failure(result: RunResult, log: Path, submission: Submission) -> str:
     return "; ".join(parts)
 
 
-def _tail(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    with path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - _TAIL))
-        lines = stream.read().decode("utf-8", "replace").strip().splitlines()
+def _last_line(path: Path) -> str:
+    lines = tail(path).splitlines()
     return lines[-1][-200:] if lines else ""
 
 

@@ -15,7 +15,7 @@ from evaluation.task import EvaluationTask
 from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, ItemVerdict, Judgement
 from pipeline.task import Verdict
 
-__all__ = ["conjunction", "score_episode", "share"]
+__all__ = ["conjunction", "design_share", "score_episode", "share"]
 
 _BINARY: Final[dict[Verdict, float | None]] = {Verdict.PASS: 1.0, Verdict.FAIL: 0.0, Verdict.UNKNOWN: None}
 _OPEN: Final = (0.0, 1.0)
@@ -32,6 +32,16 @@ def share(items: Sequence[ItemVerdict]) -> tuple[float | None, tuple[float, floa
     unknown = sum(item.verdict is Verdict.UNKNOWN for item in items)
     bounds = (met / len(items), (met + unknown) / len(items))
     return (None if unknown else bounds[0]), bounds
+
+
+def design_share(items: Sequence[ItemVerdict]) -> tuple[float | None, tuple[float, float], bool]:
+    """D as `share` gives it over the items that the task does not tell; whether it tells all of them.
+
+    Where all are told, D is the share over them: a restatement, which shows nothing but that the task was read.
+    """
+    open_items = [item for item in items if not item.told]
+    value, bounds = share(open_items or items)
+    return value, bounds, bool(items) and not open_items
 
 
 def conjunction(verdicts: Sequence[Verdict]) -> Verdict:
@@ -96,8 +106,10 @@ def score_episode(
     if execution is not None:
         changes["execution"] = _BINARY[execution.verdict]
         changes["execution_checked"] = True  # with an unknown verdict too: it opens the bounds of E
+        decided = any(item.verdict is not Verdict.UNKNOWN for item in execution.counterfactuals)
+        changes["execution_grade"] = "perturbed" if decided else "re-executed"
     if judgement is not None:
-        changes["design"], changes["design_bounds"] = share(judgement.design)
+        changes["design"], changes["design_bounds"], changes["design_restated"] = design_share(judgement.design)
         changes["implementation"], changes["implementation_bounds"] = share(judgement.implementation)
         changes["conclusion"] = _BINARY[conjunction([item.verdict for item in judgement.conclusion])]
         graders.append(("judge", judgement.grader))

@@ -4,6 +4,10 @@ Every metric of an episode is three-valued: a `Mark` holds its value, or None wi
 still possible. A conjunction asks for *full* marks in each part and is an indicator, never a product (EXP-Bench,
 Table 6: Probabilistic Methods with I 49.3 and E 100 has I·E 0.0). It is settled as soon as one part is known to miss.
 
+How an episode counts that the monitor failed is a `Convention`. In EXP-Bench's, such an episode is not re-executed and
+so leaves the denominators of E, I·E and AllX·E: being caught raised an agent's AllX·E, and its rank with it. In ours it
+is a 0 everywhere and leaves no denominator.
+
 Means are published twice: over the episodes whose mark is known, and as the lower and upper bound of the mean over all
 of them. Confidence intervals are in `evaluation.statistics`; tables that put both together in `evaluation.report`.
 Non-goals: reading files, deciding verdicts.
@@ -24,9 +28,9 @@ from pipeline.schema import Record
 from pipeline.task import Family
 
 __all__ = [
-    "CHECKED_ONLY", "FULL_MARKS", "LADDER", "TABLE_1", "Estimate", "Mark", "Metric", "PassRate", "RepeatSpread",
-    "Spread", "estimate", "execution_checked", "mark", "marks", "pass_at_k", "pass_hat_k", "pass_rates", "population",
-    "repeat_spread", "stability",
+    "CHECKED_ONLY", "FULL_MARKS", "LADDER", "RANKED_BY", "TABLE_1", "Convention", "Estimate", "Mark", "Metric",
+    "PassRate", "RepeatSpread", "Spread", "caught", "estimate", "execution_checked", "mark", "marks", "pass_at_k",
+    "pass_hat_k", "pass_rates", "population", "rank_key", "repeat_spread", "stability",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -50,6 +54,15 @@ class Metric(StrEnum):
     M_D_I_C_E = "M·D·I·C·E"
 
 
+class Convention(StrEnum):
+    """How an episode counts that the monitor failed, and over which episodes a mean is taken."""
+
+    STRICT = "expbench"
+    """Caught is 0 in every metric; every mean is over all episodes; a restated design is no part of a conjunction."""
+    PAPER = "EXP-Bench"
+    """EXP-Bench's Table 1: the monitor counts in the ladder alone, E over the execution-checked episodes."""
+
+
 FULL_MARKS: Final[dict[Metric, tuple[Metric, ...]]] = {
     Metric.I_E: (Metric.I, Metric.E),
     Metric.C_D: (Metric.C, Metric.D),
@@ -67,9 +80,13 @@ TABLE_1: Final = (Metric.D, Metric.I, Metric.E, Metric.I_E, Metric.C, Metric.ALL
 LADDER: Final = (Metric.M, Metric.M_D_C, Metric.M_D_I_C, Metric.M_D_I_C_E)
 """Fig. 6b: each rung asks for all that the one before it asks for, and more."""
 
-CHECKED_ONLY: Final = frozenset({Metric.E, Metric.I_E, Metric.ALL_E})
-"""Metrics whose mean is taken over execution-checked episodes. Seen in Table 1: I·E 14.9 of #E 235 is 35 episodes, 2.9
-of 420 is 12; of all 461 tasks neither gives a whole number that rounds to what is printed."""
+RANKED_BY: Final = Metric.M_D_I_C_E
+"""What orders agents: all that is asked for at once."""
+
+CHECKED_ONLY: Final = frozenset({Metric.E, Metric.I_E, Metric.ALL_E, *LADDER})
+"""Metrics whose mean EXP-Bench takes over execution-checked episodes. Seen in Table 1: I·E 14.9 of #E 235 is 35
+episodes, 2.9 of 420 is 12; of all 461 tasks neither gives a whole number that rounds to what is printed. Fig. 6b is
+over the 1,414 checked traces of all agents."""
 
 _SINGLE: Final = frozenset({Metric.M, Metric.D, Metric.I, Metric.E, Metric.C})
 _FULL: Final = 1.0
@@ -152,16 +169,26 @@ class PassRate(Record):
 # --- one episode -----------------------------------------------------------------------------------------------------
 
 
-def mark(scores: EpisodeScores, metric: Metric) -> Mark:
+def caught(scores: EpisodeScores) -> bool:
+    """Is it known that the monitor failed? A suspicion (unknown) is not."""
+    return scores.monitor is not None and scores.monitor < _FULL
+
+
+def mark(scores: EpisodeScores, metric: Metric, convention: Convention = Convention.STRICT) -> Mark:
     """A metric of one episode.
 
     Args:
         scores: of an episode, whatever its status: what is unknown stays unknown.
         metric: single, or a conjunction of full marks.
+        convention: does being caught by the monitor count beyond M?
     """
+    strict = convention is Convention.STRICT
+    if strict and metric is not Metric.M and caught(scores):
+        return Mark(0.0, 0.0, 0.0)
     if metric in _SINGLE:
         return _single(scores, metric)
-    parts = [_single(scores, part) for part in FULL_MARKS[metric]]
+    left_out = Metric.D if strict and scores.design_restated else None
+    parts = [_single(scores, part) for part in FULL_MARKS[metric] if part is not left_out]
     if any(part.high < _FULL for part in parts):
         return Mark(0.0, 0.0, 0.0)
     if all(part.low >= _FULL for part in parts):
@@ -185,29 +212,31 @@ def _single(scores: EpisodeScores, metric: Metric) -> Mark:
     return Mark(None, low, high) if value is None else Mark(value, value, value)
 
 
-def execution_checked(scores: EpisodeScores) -> bool:
-    """Does the episode count in #E?"""
-    return scores.execution_checked or scores.execution is not None
+def execution_checked(scores: EpisodeScores, convention: Convention = Convention.STRICT) -> bool:
+    """Does the episode count in #E? Ours counts a caught one too: it was discarded before the check, and its E is 0."""
+    strict = convention is Convention.STRICT
+    return scores.execution_checked or scores.execution is not None or (strict and caught(scores))
 
 
-def population(episodes: Iterable[EpisodeScores], metric: Metric, *, everywhere: bool = False) -> list[EpisodeScores]:
-    """The episodes over which the mean of a metric is taken.
+def population(
+    episodes: Iterable[EpisodeScores], metric: Metric, convention: Convention = Convention.STRICT
+) -> list[EpisodeScores]:
+    """The episodes over which the mean of a metric is taken: all, in EXP-Bench's convention those of `CHECKED_ONLY`.
 
-    Episodes of other families have no D, I, E, C. Metrics of `CHECKED_ONLY` look at execution-checked episodes unless
-    `everywhere`; the ladder's last rung looks at all that it is given.
+    Episodes of other families have no D, I, E, C.
     """
     own = [scores for scores in episodes if metric is Metric.M or scores.family is Family.EXPERIMENT]
-    if everywhere or metric not in CHECKED_ONLY:
+    if convention is Convention.STRICT or metric not in CHECKED_ONLY:
         return own
-    return [scores for scores in own if execution_checked(scores)]
+    return [scores for scores in own if execution_checked(scores, convention)]
 
 
 # --- means -----------------------------------------------------------------------------------------------------------
 
 
-def marks(episodes: Sequence[EpisodeScores], metric: Metric) -> Floats:
+def marks(episodes: Sequence[EpisodeScores], metric: Metric, convention: Convention = Convention.STRICT) -> Floats:
     """Marks of episodes as an array of shape (episodes, 3): value (NaN where unknown), low, high."""
-    rows = [mark(scores, metric) for scores in episodes]
+    rows = [mark(scores, metric, convention) for scores in episodes]
     table = [(np.nan if value is None else value, low, high) for value, low, high in rows]
     return np.array(table, dtype=np.float64).reshape(-1, 3)
 
@@ -215,19 +244,17 @@ def marks(episodes: Sequence[EpisodeScores], metric: Metric) -> Floats:
 def estimate(
     episodes: Sequence[EpisodeScores],
     metric: Metric,
+    convention: Convention = Convention.STRICT,
     *,
     interval: Callable[[Floats, list[str]], tuple[float, float] | None] | None = None,
-    everywhere: bool = False,
 ) -> Estimate:
     """Mean of a metric over its population, with bounds.
 
     Args:
-        everywhere: take episodes that were not execution-checked into the population of E, I·E and AllX·E too: unknown
-            there, unless another part settles it.
         interval: gives the confidence interval from the known marks and their papers; None: no interval.
     """
-    chosen = population(episodes, metric, everywhere=everywhere)
-    table = marks(chosen, metric)
+    chosen = population(episodes, metric, convention)
+    table = marks(chosen, metric, convention)
     known = ~np.isnan(table[:, 0])
     values = table[known, 0]
     papers = [scores.paper for scores, is_known in zip(chosen, known, strict=True) if is_known]
@@ -240,6 +267,14 @@ def estimate(
         high=_mean(table[:, 2]),
         interval=interval(values, papers) if interval else None,
     )
+
+
+def rank_key(estimate: Estimate) -> tuple[float, float]:
+    """What agents are sorted by, best first: the mean of `RANKED_BY` with the unknown at its lowest, then its highest.
+
+    Of an indicator, two agents that share the lower bound are in the same order by their known means.
+    """
+    return -(estimate.low or 0.0), -(estimate.high or 0.0)
 
 
 def stability(episodes: Sequence[EpisodeScores], metric: Metric) -> Spread:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +23,7 @@ from pipeline.paper import Paper
 from pipeline.progress import Reporter
 from pipeline.repository import RepositoryRef
 from pipeline.schema import Problem, Severity
+from pipeline.scratch import scratch_directory
 from pipeline.task import (
     Band,
     CodeEvidence,
@@ -239,7 +239,7 @@ def release_repository(
         if not (into / ".git").is_dir():  # renamed into place when it was complete
             remove_tree(into)
             into.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=into.parent) as unpacked:
+            with scratch_directory(into.parent) as unpacked:
                 _unpack(archive, Path(unpacked))
                 as_repository(Path(unpacked), public.repository, into)
         return Built(into, _original(public.id, directory, into, scratch))

@@ -51,6 +51,10 @@ class EpisodeScores(StoredRecord):
     """D: share of design items met; unknown as soon as an item is."""
     design_bounds: tuple[float, float] = (0.0, 1.0)
     """D with every unknown item not met, and met."""
+    design_restated: bool = False
+    """Everything of the design is told by the task: D measures copying, and stays out of conjunctions."""
+    execution_grade: str = ""
+    """What E rests on: `perturbed`, `re-executed`; empty where it was not checked."""
     implementation: float | None = Field(default=None, ge=0, le=1)
     """I: share of requirements met."""
     implementation_bounds: tuple[float, float] = (0.0, 1.0)

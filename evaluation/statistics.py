@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics import Metric, mark, population
+from evaluation.metrics import Convention, Estimate, Metric, estimate, mark, population
 from evaluation.scores import EpisodeScores
 from pipeline.schema import Record
 
@@ -46,6 +46,9 @@ class Comparison(Record):
     papers: int
     mean_a: float | None
     mean_b: float | None
+    all_a: Estimate
+    """Over all episodes of the shared tasks, whatever is known of them, with bounds."""
+    all_b: Estimate
     difference: float | None
     interval: tuple[float, float] | None
     """95 % interval of the difference, bootstrapped over papers; None with fewer than two."""
@@ -141,19 +144,29 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def compare_metrics(
-    a: Sequence[EpisodeScores], b: Sequence[EpisodeScores], metrics: Iterable[Metric], *, seed: int = SEED
+    a: Sequence[EpisodeScores],
+    b: Sequence[EpisodeScores],
+    metrics: Iterable[Metric],
+    convention: Convention = Convention.STRICT,
+    *,
+    seed: int = SEED,
 ) -> tuple[Comparison, ...]:
     """Paired comparison in several metrics, p-values corrected over them (Holm)."""
-    found = [compare_metric(a, b, metric, seed=seed) for metric in metrics]
+    found = [compare_metric(a, b, metric, convention, seed=seed) for metric in metrics]
     corrected = holm([item.p for item in found])
     return tuple(item.evolve(p_holm=p) for item, p in zip(found, corrected, strict=True))
 
 
 def compare_metric(
-    a: Sequence[EpisodeScores], b: Sequence[EpisodeScores], metric: Metric, *, seed: int = SEED
+    a: Sequence[EpisodeScores],
+    b: Sequence[EpisodeScores],
+    metric: Metric,
+    convention: Convention = Convention.STRICT,
+    *,
+    seed: int = SEED,
 ) -> Comparison:
     """Paired comparison in one metric: per task the mean of its known repeats on each side."""
-    sides = [_task_means(episodes, metric) for episodes in (a, b)]
+    sides = [_task_means(episodes, metric, convention) for episodes in (a, b)]
     shared = sorted(sides[0].keys() & sides[1].keys())
     pairs = [
         (paper, left, right)
@@ -171,6 +184,8 @@ def compare_metric(
         papers=len(set(papers)),
         mean_a=float(left.mean()) if pairs else None,
         mean_b=float(right.mean()) if pairs else None,
+        all_a=estimate([scores for scores in a if scores.task in sides[1]], metric, convention),
+        all_b=estimate([scores for scores in b if scores.task in sides[0]], metric, convention),
         difference=float(moved.mean()) if pairs else None,
         interval=clustered_interval(moved, papers, seed=seed) if pairs else None,
         better=int(np.sum(moved > 0)),
@@ -180,15 +195,17 @@ def compare_metric(
     )
 
 
-def _task_means(episodes: Sequence[EpisodeScores], metric: Metric) -> dict[str, tuple[str, float | None]]:
+def _task_means(
+    episodes: Sequence[EpisodeScores], metric: Metric, convention: Convention
+) -> dict[str, tuple[str, float | None]]:
     """Task -> (paper, mean of the known marks of its repeats, None where there are none)."""
-    counted = {id(scores) for scores in population(episodes, metric)}
+    counted = {id(scores) for scores in population(episodes, metric, convention)}
     known: dict[str, list[float]] = {}
     papers: dict[str, str] = {}
     for scores in episodes:
         papers[scores.task] = scores.paper
         values = known.setdefault(scores.task, [])
-        value = mark(scores, metric).value if id(scores) in counted else None
+        value = mark(scores, metric, convention).value if id(scores) in counted else None
         if value is not None:
             values.append(value)
     return {task: (papers[task], float(np.mean(np.sort(values))) if values else None) for task, values in known.items()}

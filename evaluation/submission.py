@@ -27,6 +27,11 @@ class ResponseDesign(Record):
     dependent: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     procedure: str = ""
 
+    def texts(self) -> list[str]:
+        """All that it says: the procedure, and each variable's name and values."""
+        variables = [*self.constant.items(), *self.independent.items(), *self.dependent.items()]
+        return [self.procedure, *(text for name, values in variables for text in (name, *values))]
+
 
 class Conclusion(Record):
     """The answer: in words, and the numbers it rests on."""

@@ -4,7 +4,8 @@ A trajectory is a JSONL file: the first line is a `TrajectoryHead`, every furthe
 line that was cut by a crash is the last one and is dropped when the file is read, with a problem that says so. Events
 are numbered from 0 in the order in which the harness learnt of them, and findings and verdicts cite those numbers.
 
-What an agent says or prints is data: nothing in here is ever interpreted.
+What an agent says or prints is data: nothing in here is ever interpreted. Every event says whose it is (`origin`), and
+only the harness says so: what the agent's own log tells is a claim, whatever it calls itself.
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ class ToolUse(Record):
 
 class _Event(Record):
     seq: int = Field(ge=0)
-    at: float = Field(ge=0)
+    at: float = Field(ge=0, allow_inf_nan=False)
     """Seconds since the episode's start; 0 where the agent's own log does not say."""
+    origin: Literal["harness", "agent"] = "agent"
+    """Who saw it: the harness, or the agent whose log tells of it. An event that does not say (of a trajectory of
+    version 1) is read as a claim."""
 
 
 class Utterance(_Event):
@@ -87,7 +91,8 @@ class CommandRun(_Event):
     truncated: bool = False
     duration_s: float | None = None
     observed: bool = False
-    """Seen by the harness as a program that was started inside the agent's own command, which has its output."""
+    """Seen by the harness as a program that was started inside the agent's own command, which has its output; never
+    true of a claim since version 2."""
 
 
 class FileChange(_Event):
@@ -118,7 +123,7 @@ class ModelCall(_Event):
 
 
 class LimitHit(_Event):
-    """A limit of the harness that was reached."""
+    """A limit of the harness that was reached; one that an agent keeps itself is a `Note` of what it claims."""
 
     kind: Literal["limit"] = "limit"
     limit: Literal["wall_time", "model_calls", "tokens", "money", "output", "memory", "disk", "processes", "turns"]
@@ -126,7 +131,7 @@ class LimitHit(_Event):
 
 
 class Note(_Event):
-    """Something that the harness has to say, e.g. that a log could not be read to its end."""
+    """Something that the harness has to say, e.g. that a log could not be read to its end; or a claim of the agent."""
 
     kind: Literal["note"] = "note"
     text: str
@@ -150,7 +155,7 @@ Event = Annotated[
 class TrajectoryHead(StoredRecord):
     """First line of a trajectory file."""
 
-    SCHEMA_VERSION: ClassVar[int] = 1
+    SCHEMA_VERSION: ClassVar[int] = 2
 
     kind: Literal["head"] = "head"
     episode: str

@@ -13,10 +13,11 @@ from pydantic import Field
 
 from pipeline.schema import Problem, Record, StoredRecord
 from pipeline.task import Verdict
+from pipeline.witness.records import Perturbation, WitnessReport
 
 __all__ = [
-    "ExecutionReport", "Finding", "Grader", "IntegrityReport", "ItemVerdict", "Judgement", "NumberTrace",
-    "ViolationKind",
+    "Counterfactual", "ExecutionReport", "Finding", "Grader", "IntegrityReport", "ItemVerdict", "Judgement",
+    "NumberTrace", "PerturbedNumber", "ViolationKind",
 ]  # fmt: skip
 
 
@@ -40,6 +41,8 @@ class ViolationKind(StrEnum):
     """A reported value that no executed command produced, or that the code states instead of computing it."""
     PLACEHOLDER_DATA = "placeholder_data"
     NETWORK = "network"
+    RIGGED_EXPERIMENT = "rigged_experiment"
+    """Given data, metric or settings were changed, or the result does not stand under other random streams."""
     BANNED_LIBRARY = "banned_library"
     """A library that the task itself forbids (PRBench B.4)."""
     JUDGE_TAMPERING = "judge_tampering"
@@ -101,6 +104,8 @@ class ItemVerdict(Record):
     quote: str = ""
     """From the submission or the patch; exists there."""
     where: str = ""
+    told: bool = False
+    """Of design: the task's text says it, so that stating it is a restatement and shows nothing."""
     votes: tuple[Verdict, ...] = ()
     """Of a panel."""
 
@@ -121,6 +126,33 @@ class Judgement(StoredRecord):
     problems: tuple[Problem, ...] = ()
 
 
+class PerturbedNumber(Record):
+    """A number of the conclusion under a perturbation."""
+
+    name: str
+    value: float
+    """As the clean re-execution had it."""
+    perturbed: float | None
+    """At the same place of the perturbed run's output; None: that place is not there any more."""
+
+
+class Counterfactual(Record):
+    """A re-execution under a perturbation made from outside: do the numbers answer as an experiment's do?"""
+
+    perturbation: Perturbation
+    verdict: Verdict
+    """pass: they moved where an experiment's must; fail: they stayed where the task's own code moves; unknown: nothing
+    can be said (it did not reach the code, it does not move the task's own numbers either, it was not run)."""
+    reason: str
+    kind: ViolationKind | None = None
+    """What it says of the episode: with `fail` a violation, with `unknown` a suspicion; None: nothing."""
+    touched: int = 0
+    failed: bool = False
+    """The submission did not end well under it."""
+    numbers: tuple[PerturbedNumber, ...] = ()
+    duration_s: float = Field(default=0.0, ge=0)
+
+
 class ExecutionReport(StoredRecord):
     """Metric E: does the submission run again, from its patch alone, in a clean, equivalent container?"""
 
@@ -136,6 +168,11 @@ class ExecutionReport(StoredRecord):
     """(declared output, was it produced?)."""
     numbers: tuple[NumberTrace, ...] = ()
     """The conclusion's numbers: do they occur in what the re-execution printed or wrote?"""
+    witness: WitnessReport | None = None
+    """What ran, seen from inside its Python processes; None: no witness could be sent along."""
+    counterfactuals: tuple[Counterfactual, ...] = ()
+    not_perturbed: str = ""
+    """Why perturbations were left out; empty when those that apply were made."""
     log: str = ""
     """Directory with stdout and stderr, relative to the episode."""
     duration_s: float = Field(default=0.0, ge=0)

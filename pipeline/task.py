@@ -28,6 +28,7 @@ from pipeline.reports import (
 )
 from pipeline.repository import RepositoryRef
 from pipeline.schema import Problem, Record, StoredRecord
+from pipeline.witness.records import FunctionRun, Response
 
 __all__ = [
     "AcceptedHit",
@@ -112,7 +113,12 @@ class Band(Record):
     low: float
     high: float
     source: str
-    """`printed precision` or `repeats (n=3)`: bands are learnt, not chosen (after CORE-Bench)."""
+    """`printed precision`, `repeats (n=3)` or `seeds (n=5)`: bands are learnt, not chosen (after CORE-Bench)."""
+    deviation: float | None = Field(default=None, ge=0)
+    """Standard deviation of the stated number itself (a mean keeps its own) over runs with other random streams; None
+    where they were not moved, or nothing in the run is random."""
+    observed: tuple[float, ...] = ()
+    """The number in each of these runs, in one order for all claims of a task: which vary together is seen in them."""
 
     def holds(self, value: float) -> bool:
         """Is `value` inside?"""
@@ -134,6 +140,10 @@ class NumericClaim(Record):
     conditions: tuple[Condition, ...] = ()
     band: Band
     evidence: tuple[Evidence, ...] = ()
+    place: str = ""
+    """Where a run holds the number (`pipeline.validation.places`); empty where it has to be found by its names."""
+    factor: float = Field(default=1.0, allow_inf_nan=False)
+    """The number at `place` times this is in the paper's scale; not 0."""
 
 
 class Expected(Record):
@@ -205,6 +215,14 @@ class ExperimentTruth(Record):
     data_needs: tuple[str, ...] = ()
     not_found: NotFound | None = None
     follow_ups: tuple[str, ...] = ()
+    ran: tuple[FunctionRun, ...] = ()
+    """Functions of the repository that ran when the chain was re-executed, with the settings they were called with."""
+    seeds: tuple[str, ...] = ()
+    """Distinct seeds that the chain gave to random generators when it was re-executed."""
+    mapped: tuple[tuple[str, str], ...] = ()
+    """(absolute path of the author's that the code names, file of the repository that runs see there)."""
+    responses: tuple[Response, ...] = ()
+    """How the claims answer when the chain is run under perturbations: what an honest submission has to answer to."""
 
 
 class Draft(Record):

@@ -24,17 +24,18 @@ from evaluation.a2a.messages import (
     EpisodeRequest,
     EpisodeResult,
     episode_message,
-    failure_of,
     files_of,
     raw_of,
 )
 from evaluation.agents.base import AgentAvailability, AgentContext, AgentLaunch
 from evaluation.episode import AgentOutcome, EpisodeFolder
+from evaluation.harness.agent_end import stated_end
 from evaluation.harness.agent_step import AgentRun, AgentStep, Companion, no_companion
+from evaluation.harness.events import claims
 from evaluation.task import EvaluationTask
 from evaluation.trajectory import End, Event, LimitHit, Note, TrajectoryHead, Utterance
 from evaluation.trajectory_io import TrajectoryWriter, read_trajectory
-from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
+from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import remove_tree, write_text
 from pipeline.progress import Reporter
 from pipeline.sandbox.base import (
@@ -86,7 +87,7 @@ class RemoteAgent:
 
 
 class NoSandbox:
-    """Where nothing is run: the agent brings its own container."""
+    """Where nothing is run: the agent brings its own container, and submissions are not run again."""
 
     name: Literal["docker", "process"] = "docker"
 
@@ -106,9 +107,13 @@ class NoSandbox:
         """Nothing is run here.
 
         Raises:
-            ExpbenchError: `INTERNAL`: always.
+            ExpbenchError: `SANDBOX_UNAVAILABLE`: always.
         """
-        raise _not_here()
+        raise ExpbenchError(
+            FailureKind.SANDBOX_UNAVAILABLE, "re-execution", "the green agent has no sandbox",
+            consequence="What a run of the submission would show is unknown",
+            next_step="Start the green agent where a Docker engine answers",
+        )  # fmt: skip
 
     def reap(self, owner: str) -> int:
         """Nothing is left behind."""
@@ -136,8 +141,7 @@ class RemoteAgentStep(AgentStep):
         """Have a task carried out elsewhere; writes `trajectory.jsonl` and `agent/`.
 
         Raises:
-            ExpbenchError: `NETWORK`, `PROTOCOL_BROKEN`, `REMOTE_SILENT`: nothing is known of the agent; a failure of
-                the machinery that one of our white agents reports; `INTERRUPTED`.
+            ExpbenchError: `NETWORK`, `PROTOCOL_BROKEN`, `REMOTE_SILENT`: nothing is known of the agent; `INTERRUPTED`.
         """
         assert task.masked_repository is not None, "blocked tasks do not get here"
         for old in (folder.agent_logs, folder.trajectory, folder.submission):
@@ -159,29 +163,17 @@ class RemoteAgentStep(AgentStep):
             self.reporter.note("evaluate", f"{task}: white agent {text}")
 
     def _require_work(self, answer: Task) -> None:
-        """Was it the agent that ended, or the machinery behind it?
+        """Is there anything to take? That its machinery failed is the agent's word, and no reason to let it off.
 
         Raises:
-            ExpbenchError: the machinery, or a request that the agent refuses.
+            ExpbenchError: `REMOTE_SILENT`.
         """
-        state, words = state_name(answer), _words(answer)
-        kind = failure_of(answer) if state == "failed" else None
-        if kind is not None and FAILURES[kind].cause is not Cause.AGENT:
-            raise ExpbenchError(
-                kind, self.url, f"the white agent's machinery failed: {words}",
-                consequence="Nothing is known of the agent", next_step="Look at the white agent's own messages",
-            )  # fmt: skip
-        if not answer.artifacts and (not ended(answer) or state == "canceled"):
+        if not answer.artifacts and (not ended(answer) or state_name(answer) == "canceled"):
             raise ExpbenchError(
                 FailureKind.REMOTE_SILENT, self.url,
                 f"the white agent did not end within {self.limits.wall_s + self.grace_s:.0f} s, and handed in nothing",
                 consequence="Nothing is known of its work: a hung agent and a broken connection look alike",
                 next_step="Give it more time (--wall-minutes, --grace-minutes), and go on with --resume",
-            )  # fmt: skip
-        if state == "rejected":
-            raise ExpbenchError(
-                FailureKind.PROTOCOL_BROKEN, self.url, f"the white agent refuses the task: {words}",
-                consequence="Nothing is known of the agent", next_step="Look at the white agent's own messages",
             )  # fmt: skip
 
     # --- what came back
@@ -212,23 +204,23 @@ class RemoteAgentStep(AgentStep):
         head = TrajectoryHead(
             episode=f"{task.id}/{folder.root.name}", agent=self.agent.name, agent_version=self.agent.version
         )
+        told_events, problems = _own_events(answer, folder.agent_logs / TRAJECTORY)
+        own, _, taken = claims(told_events, outcome.wall_s)
+        ours = {"seq": 0, "at": outcome.wall_s, "origin": "harness"}
         with TrajectoryWriter(folder.trajectory, head) as writer:
-            writer.append(Utterance(seq=0, at=0, role="user", text=told))
-            own, problems = _own_events(answer, folder.agent_logs / TRAJECTORY)
+            writer.append(Utterance(seq=0, at=0, origin="harness", role="user", text=told))
             if own:
-                writer.append(Note(seq=0, at=0, text="what follows is the white agent's own account"))
+                text = "what follows is the white agent's own account"
+                writer.append(Note(seq=0, at=0, origin="harness", text=text))
             for event in own:
-                if not isinstance(event, End | Utterance):
-                    writer.append(event)
-            for problem in problems:
-                writer.append(Note(seq=0, at=outcome.wall_s, text=problem))
-            if not own:
-                writer.append(Note(seq=0, at=outcome.wall_s, text=f"the white agent sent no events: {_words(answer)}"))
+                writer.append(event)
+            silence = [] if own else [f"the white agent sent no events: {_words(answer)}"]
+            for text in (*problems, *([taken] if taken else []), *silence):
+                writer.append(Note.model_validate(ours | {"text": text}))
             for name in outcome.limits:
-                hit = {"seq": 0, "at": outcome.wall_s, "limit": name, "detail": outcome.detail}
-                writer.append(LimitHit.model_validate(hit))
-            end = {"seq": 0, "at": outcome.wall_s, "reason": outcome.reason, "exit_code": outcome.exit_code}
-            writer.append(End.model_validate(end | {"detail": outcome.detail}))
+                writer.append(LimitHit.model_validate(ours | {"limit": name, "detail": outcome.detail}))
+            end = {"reason": outcome.reason, "exit_code": outcome.exit_code, "detail": outcome.detail}
+            writer.append(End.model_validate(ours | end))
 
 
 def _texts(root: Path) -> dict[str, str]:
@@ -310,13 +302,16 @@ def _outcome(answer: Task, own: EpisodeResult | None, wall: float, problems: lis
             reason="limit", detail="the white agent did not end within its time", wall_s=wall, limits=("wall_time",),
             cost_usd=None, problems=tuple(problems),
         )  # fmt: skip
-    if state == "completed" and own is not None:
-        return own.outcome.evolve(wall_s=wall, problems=(*own.outcome.problems, *problems))
-    if state == "completed":
-        return AgentOutcome(reason="finished", detail=words, wall_s=wall, problems=tuple(problems))
-    asks = state in {"input_required", "auth_required"}
-    detail = f"it asks for {'input' if state == 'input_required' else 'credentials'}: {words}" if asks else words
-    return AgentOutcome(reason="agent_error", detail=detail, wall_s=wall, problems=tuple(problems))
+    reason, detail = "agent_error", words
+    if state == "completed":  # of its account, what it used and which limits it met is nothing that we saw
+        reason, detail = "finished", words
+        if own is not None:
+            reason, detail = stated_end(own.outcome.reason, own.outcome.detail, "finished")
+    elif state == "rejected":
+        reason = "refused"
+    elif state in {"input_required", "auth_required"}:
+        detail = f"it asks for {'input' if state == 'input_required' else 'credentials'}: {words}"
+    return AgentOutcome(reason=reason, detail=detail, wall_s=wall, problems=tuple(problems))
 
 
 def _words(answer: Task) -> str:

@@ -17,12 +17,13 @@ from evaluation.a2a.executor import Outbox, WorkExecutor
 from evaluation.a2a.messages import RUN, TRAJECTORY, WORKSPACE, EpisodeRequest, EpisodeResult, bytes_part, read_episode
 from evaluation.episode import AgentOutcome, EpisodeFolder, EpisodeLimits
 from evaluation.harness.agent_step import AgentStep, read_agent_run
-from evaluation.harness.workspace import build_image, scratch_directory
+from evaluation.harness.workspace import build_image
 from evaluation.recipes import as_repository
 from evaluation.task import EvaluationTask
 from pipeline.progress import Reporter
 from pipeline.repository import RepositoryRef
 from pipeline.sandbox.base import StopHandle
+from pipeline.scratch import scratch_directory
 
 if TYPE_CHECKING:
     from a2a.types import Message
@@ -51,7 +52,7 @@ class WhiteExecutor(WorkExecutor):
     ) -> tuple[str, Outbox]:
         """See `WorkExecutor.work`."""
         told, request, workspace = read_episode(message)
-        with scratch_directory(self._step.owner) as scratch:
+        with scratch_directory() as scratch:
             task = _task(request, workspace, scratch)
             step = replace(self._step, limits=_within(request.limits, self._step.limits))
             tell("building the environment")

@@ -8,7 +8,8 @@ The command finds what it needs in its environment:
   (likewise): the gateway, where the run names a model.
 
 A command may write `events.jsonl` into `EXPBENCH_OUT`, one event of `evaluation.trajectory` a line (`seq` may be 0);
-otherwise the trajectory holds one command with what it printed.
+otherwise the trajectory holds one command with what it printed. What it writes there is its claim: kinds that only the
+harness can tell (calls of the model, limits, what others said) become notes, and no command is an observed one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from evaluation.agents.base import AgentAvailability, AgentContext, AgentLaunch
 from evaluation.agents.options import parse_options
+from evaluation.agents.readers.events import JsonLines
 from evaluation.task import EvaluationTask
 from evaluation.trajectory import CommandRun, Event, Note
 from pipeline.errors import ExpbenchError, FailureKind
@@ -97,8 +99,8 @@ class CommandAgent:
     def read_events(self, logs: Path, stdout: Path, stderr: Path) -> Iterator[Event]:
         """Its own events where it wrote some, otherwise one command with its output."""
         own = logs / _EVENTS
-        if own.is_file():
-            yield from _own_events(own)
+        if own.is_file() and not own.is_symlink():
+            yield from _own_events(JsonLines(own))
             return
         command = self._options.cmd or f"sh {Path(self._options.script).name}"
         texts = [tail_of(path, _TAIL) for path in (stdout, stderr)]
@@ -106,16 +108,14 @@ class CommandAgent:
         yield CommandRun(seq=0, at=0, command=command, output=output, truncated=any(cut for _, cut in texts))
 
 
-def _own_events(path: Path) -> Iterator[Event]:
-    dropped = 0
-    with path.open("rb") as stream:
-        for line in stream:
-            try:
-                yield _EVENT.validate_json(line)
-            except ValidationError:
-                dropped += 1
-    if dropped:
-        yield Note(seq=0, at=0, text=f"{dropped} lines of {_EVENTS} are no events and were left out")
+def _own_events(log: JsonLines) -> Iterator[Event]:
+    for number, line in log.lines():
+        try:
+            yield _EVENT.validate_json(line)
+        except ValidationError:
+            log.unreadable.append(number)
+    if complaint := log.complaint():
+        yield Note(seq=0, at=0, text=complaint)
 
 
 def tail_of(path: Path, most: int) -> tuple[str, bool]:

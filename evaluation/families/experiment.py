@@ -48,6 +48,9 @@ and draw the conclusion from what came out. Nobody will answer questions.
 
 {method}
 {extra}
+What question, method and instructions leave open - levels, controls, settings, repeats - is yours to design. State what
+you ran in `design`; what ran is what counts.
+
 # What to hand in
 
 Two files in the root of the repository, and the changes that you make to the repository.

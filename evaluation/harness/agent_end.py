@@ -1,22 +1,25 @@
 """How an agent's run ended: by a limit, by itself, or not at all because the endpoint or the engine failed.
 
 It is read from what the harness saw itself, then from the agent's own log, and from its exit code last: agents exit
-with 0 when their endpoint is dead, and with 1 when they are done.
+with 0 when their endpoint is dead, and with 1 when they are done. That a limit was reached or the machinery failed is
+never taken from an agent's word: it would void its own episode.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Final
 
-from evaluation.agents.base import AgentLaunch
+from evaluation.agents.base import AgentAdapter, AgentLaunch
+from evaluation.agents.readers.events import tail
 from evaluation.harness.meter import GatewayTotals
-from evaluation.trajectory import End, Event, LimitHit
+from evaluation.trajectory import End, Event, LimitHit, ModelCall
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox.base import RunResult, StopHandle
 
-__all__ = ["LIMITS_SEEN", "EndWatch", "ending", "require_a_run"]
+__all__ = ["LIMITS_SEEN", "EndWatch", "ending", "require_a_run", "require_a_start", "stated_end"]
 
 # Agents that were tried ended 4 to 17 s after the first refusal; one that goes on may still finish its files.
 _AFTER_LIMIT_S: Final = 120.0
@@ -32,6 +35,8 @@ LIMITS_SEEN: Final[dict[FailureKind, str]] = {
     FailureKind.RUN_OUTPUT_LIMIT: "output",
 }
 """Failures of a run -> the limit of the episode that it hit."""
+_STATED: Final = frozenset({"finished", "agent_error", "refused"})
+"""Ends that an agent may state of itself."""
 
 
 class EndWatch:
@@ -89,14 +94,42 @@ def require_a_run(result: RunResult, totals: GatewayTotals, watch: EndWatch, lau
         )  # fmt: skip
 
 
+def require_a_start(
+    agent: AgentAdapter, launch: AgentLaunch, seen: Iterable[Event], stderr: Path, *, stopped: bool
+) -> None:
+    """Did the agent's program begin? One of ours that ends before it asks its model anything could not be started.
+
+    Without its model it has had no thought to act on, so what is evaluated cannot bring this about. A user's command
+    is evaluated as a whole: what it does is its doing.
+
+    Raises:
+        ExpbenchError: `SANDBOX_BROKEN`.
+    """
+    began = stopped or agent.kind == "command" or not launch.needs_model
+    if not began and not any(isinstance(event, ModelCall) for event in seen):
+        raise ExpbenchError(
+            FailureKind.SANDBOX_BROKEN, f"agent {agent.name}",
+            f"its program ended before it asked its model anything: {tail(stderr) or 'without a word'}",
+            consequence="The agent never began; nothing is known of it, the episode has no scores",
+            next_step="Look at the episode's agent/stderr; install the agent's bundle anew with `expbench agents "
+            "--install NAME --force`, then run the same command with --resume",
+        )  # fmt: skip
+
+
+def stated_end(reason: str, detail: str, otherwise: str) -> tuple[str, str]:
+    """(reason, detail) of an end that an agent states; `otherwise` where only the harness can know of such a one."""
+    if reason in _STATED:
+        return reason, detail
+    return "agent_error" if reason == "infrastructure" else otherwise, f"by its own account, {reason}: {detail}"
+
+
 def ending(result: RunResult, limits: list[str], own: End | None, code: int | None) -> tuple[str, str]:
     """(reason, detail) of the end."""
     if result.failure in LIMITS_SEEN or result.failure is FailureKind.INTERRUPTED:
         return "limit", result.message
     if limits:
         return "limit", f"limit reached: {', '.join(limits)}" + (f"; {own.detail}" if own and own.detail else "")
-    if own is not None and own.reason != "infrastructure":
-        return own.reason, own.detail
-    if code == 0:
-        return "finished", ""
-    return "agent_error", result.message
+    otherwise = "finished" if code == 0 else "agent_error"
+    if own is not None:
+        return stated_end(own.reason, own.detail, otherwise)
+    return otherwise, "" if code == 0 else result.message

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from evaluation.agents.base import AgentAdapter, AgentLaunch
 from evaluation.episode import AgentOutcome, EpisodeFolder, EpisodeLimits
-from evaluation.harness.agent_end import LIMITS_SEEN, EndWatch, ending, require_a_run
-from evaluation.harness.events import merge_events, split_end
+from evaluation.harness.agent_end import LIMITS_SEEN, EndWatch, ending, require_a_run, require_a_start
+from evaluation.harness.events import claims, merge_events
 from evaluation.harness.gateway import Gateway
 from evaluation.harness.launch_spec import agent_context, launch_spec
 from evaluation.harness.meter import GatewayTotals
@@ -36,6 +36,8 @@ from pipeline.store import write_if_changed
 __all__ = ["AgentRun", "AgentStep", "Companion", "no_companion", "read_agent_run"]
 
 
+_MOST_EVENTS: Final = 50_000
+"""Of an agent's own log; the longest of a real run had some thousands."""
 Companion = Callable[[Path, Callable[[Event], object]], AbstractContextManager[Mapping[str, str]]]
 
 
@@ -123,7 +125,7 @@ class AgentStep:
         with TrajectoryWriter(folder.trajectory, head) as writer:
 
             def emit(event: Event) -> None:
-                seen.append(writer.append(event))
+                seen.append(writer.append(event.model_copy(update={"origin": "harness"})))
 
             emit(Utterance(seq=0, at=0, role="user", text=told))
             began = time.monotonic()
@@ -195,25 +197,21 @@ class AgentStep:
     ) -> AgentOutcome:  # fmt: skip
         logs = folder.agent_logs
         told, problems = self._read_events(logs)
-        events, own_end = split_end(told)
+        events, own_end, taken = claims(told, wall)
         stopped = bool(totals.limits) or result.failure in LIMITS_SEEN or result.failure is FailureKind.INTERRUPTED
-        if own_end is not None and own_end.reason == "infrastructure" and not totals.calls and not stopped:
-            raise ExpbenchError(
-                FailureKind.SANDBOX_BROKEN, f"agent {self.agent.name}", own_end.detail,
-                consequence="The agent never began; nothing is known of it, the episode has no scores",
-                next_step="Look at the episode's agent/stderr; install the agent's bundle anew with `expbench agents "
-                "--install NAME --force`, then run the same command with --resume",
-            )  # fmt: skip
+        require_a_start(self.agent, launch, seen, logs / "stderr", stopped=stopped)
         limits = list(totals.limits)
         problems = [*result.problems, *problems]
-        tail: list[Event] = [Note(seq=0, at=wall, text=problem.message) for problem in problems]
+        ours = {"seq": 0, "at": wall, "origin": "harness"}
+        said = [*(problem.message for problem in problems), *([taken] if taken else [])]
+        tail: list[Event] = [Note.model_validate(ours | {"text": text}) for text in said]
         if result.failure in LIMITS_SEEN:
             name = LIMITS_SEEN[result.failure]
-            tail.append(LimitHit.model_validate({"seq": 0, "at": wall, "limit": name, "detail": result.message}))
+            tail.append(LimitHit.model_validate(ours | {"limit": name, "detail": result.message}))
             limits.append(name)
         code = result.commands[0].exit_code if result.commands else None
         reason, detail = ending(result, limits, own_end, code)
-        tail.append(End.model_validate({"seq": 0, "at": wall, "reason": reason, "exit_code": code, "detail": detail}))
+        tail.append(End.model_validate(ours | {"reason": reason, "exit_code": code, "detail": detail}))
         write_trajectory(folder.trajectory, head, [seen[0], *merge_events(seen[1:], events), *tail])
         outcome = AgentOutcome(
             reason=reason,
@@ -232,11 +230,14 @@ class AgentStep:
     def _read_events(self, logs: Path) -> tuple[list[Event], list[Problem]]:
         """The agent's own log; a reader that fails on it costs the events after that point, not the episode."""
         events: list[Event] = []
+        where = {"component": f"agents.{self.agent.name}", "where": "log"}
         try:
-            source: Iterable[Event] = self.agent.read_events(logs / "outbox", logs / "stdout", logs / "stderr")
-            for event in source:
-                events.append(event)  # noqa: PERF402 - what came before a failure is kept
+            for event in self.agent.read_events(logs / "outbox", logs / "stdout", logs / "stderr"):
+                if len(events) == _MOST_EVENTS:
+                    message = f"its log holds more than {_MOST_EVENTS} events: the rest was left out"
+                    return events, [Problem(**where, message=message)]
+                events.append(event)  # what came before a failure is kept
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError) as error:
             message = f"its log could not be read past event {len(events)}: {type(error).__name__}: {error}"
-            return events, [Problem(component=f"agents.{self.agent.name}", where="log", message=message)]
+            return events, [Problem(**where, message=message)]
         return events, []

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fnmatch
-import ipaddress
 import socket
 from collections.abc import Callable
 from typing import Final
+
+from pipeline.network.addresses import public_address
 
 __all__ = ["Egress"]
 
@@ -87,14 +88,8 @@ class Egress:
 
 async def _public_endpoint(host: str) -> tuple[str, int] | None:
     """An address of the host that is nobody's private one; connecting goes to it and not to the name again."""
-    loop = asyncio.get_running_loop()
-    try:
-        found = await loop.getaddrinfo(host, 443, type=socket.SOCK_STREAM)
-    except OSError:
-        return None
-    addresses = [str(entry[4][0]) for entry in found]
-    public = addresses and all(ipaddress.ip_address(a).is_global for a in addresses)
-    return (addresses[0], 443) if public else None
+    address = await asyncio.to_thread(public_address, host, 443)
+    return None if address is None else (address, 443)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:

@@ -28,7 +28,8 @@ from evaluation.harness.agent_step import AgentStep, no_companion, read_agent_ru
 from evaluation.harness.graders import Graders
 from evaluation.harness.stoppable import Stoppable
 from evaluation.harness.submission_reader import take_submission
-from evaluation.harness.workspace import build_image, scratch_directory, workspace_after
+from evaluation.harness.workspace import build_image, workspace_after
+from evaluation.integrity.monitor import with_execution
 from evaluation.lock import EpisodeLock, lock_episode
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.submission import Submission
@@ -38,6 +39,7 @@ from pipeline.errors import Cause, ExpbenchError, FailureKind
 from pipeline.files import remove_tree
 from pipeline.progress import Reporter
 from pipeline.sandbox.base import Image, StopHandle
+from pipeline.scratch import scratch_directory
 from pipeline.store import write_if_changed
 from pipeline.task import Verdict
 
@@ -159,7 +161,9 @@ class _Episode:
 
     def _attempt(self, step: Step, work: Callable[[], None]) -> None:
         """Do a step, again when the machinery failed and trying again may help."""
-        for attempt in range(1, _ATTEMPTS + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             if self.stop.reason:
                 raise _interrupted(self.stop.reason)
             self.runner.reporter.note("evaluate", f"{self.name}: {step.value}")
@@ -171,7 +175,6 @@ class _Episode:
                     raise
                 self.runner.reporter.warn(f"{self.name}: {step.value}, attempt {attempt} of {_ATTEMPTS}: {error}")
                 self.runner.pause(_PAUSE_S * attempt)
-        return None
 
     def _give_up(self, error: ExpbenchError) -> None:
         """An error that retries did not mend.
@@ -203,9 +206,9 @@ class _Episode:
         return self.image
 
     def _agent(self) -> None:
-        self._save(attempts=self.state.attempts + 1 if self.state.attempts else 1)
+        self._save(attempts=self.state.attempts + 1)
         companion = no_companion if self.rules is None else partial(self.rules.companion, self.task, self.folder)
-        with scratch_directory(self.step_of_agent.owner) as scratch:
+        with scratch_directory() as scratch:
             outcome = self.step_of_agent.run(
                 self.task, self.folder, self._image(), self.told, seed=self.repeat, scratch=scratch, stop=self.stop,
                 companion=companion,
@@ -216,7 +219,7 @@ class _Episode:
         run = read_agent_run(self.folder)
         changed = self.folder.agent_logs / "workspace"
         assert self.task.masked_repository is not None
-        with scratch_directory(self.step_of_agent.owner) as scratch:
+        with scratch_directory() as scratch:
             tree = scratch / "tree"
             workspace_after(self.task.masked_repository, changed, run.result, tree)
             problems = tuple(p for p in run.result.problems if p.component == "sandbox.copy")
@@ -245,6 +248,9 @@ class _Episode:
             owner=self.step_of_agent.owner, reporter=self.runner.reporter,
         )  # fmt: skip
         self._write_or_remove(self.folder.execution, report)
+        if self.rules is None and integrity is not None:
+            found = with_execution(self.task, self.folder, self._handed_in(), integrity)
+            self._write(self.folder.integrity, found)
 
     def _judge(self) -> None:
         graders = self.graders

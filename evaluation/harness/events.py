@@ -1,5 +1,7 @@
 """One order for what two witnesses saw: the gateway (exact, with times) and the agent's own log (rich, often without).
 
+The log is the agent's word: nothing in it becomes evidence of the harness (`claims`).
+
 The agent's order stays, and each model turn comes after the call that brought it, in turn: where every answer became a
 turn, and where the agent's log has no times. Otherwise (an agent's helper model) events are sorted by time. An agent's
 clock starts with its first event (OpenHands: 6 s after the container), so its times are moved until its first model
@@ -8,27 +10,65 @@ turn stands after the first call.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from evaluation.trajectory import End, Event, ModelCall, ModelTurn
+from evaluation.trajectory import CommandRun, End, Event, LimitHit, ModelCall, ModelTurn, Note, Utterance
 
-__all__ = ["merge_events", "split_end"]
+__all__ = ["claims", "merge_events"]
 
 _INSTANT_S: Final = 1e-6
 """What sums of times may be off by."""
+_MARK: Final = "the agent's log: "
+"""Before every note of it: who reads notes without their origin is not taken in either."""
 
 
-def split_end(events: Iterable[Event]) -> tuple[list[Event], End | None]:
-    """Events without the agent's own `End`, and the last of those."""
+def claims(told: Iterable[Event], wall_s: float) -> tuple[list[Event], End | None, str]:
+    """What the agent's own log tells, as the agent's word.
+
+    Calls of the model, limits and what others said are known to the harness alone: in the log they are notes of what it
+    claims. A command is never observed, and nothing happens after the end of the run.
+
+    Args:
+        told: the log.
+        wall_s: what the run took.
+
+    Returns:
+        The claims without the log's own `End`; the last of those; and what only the harness may tell, counted in words
+        (empty where there was none).
+    """
     kept: list[Event] = []
     end: End | None = None
-    for event in events:
+    taken: Counter[str] = Counter()
+    for event in told:
         if isinstance(event, End):
             end = event
-        else:
-            kept.append(event)
-    return kept, end
+            continue
+        claim = _claim(event)
+        if claim is not event and not isinstance(event, Note):
+            taken[event.kind] += 1
+        kept.append(claim.model_copy(update={"origin": "agent", "at": min(event.at, wall_s)}))
+    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(taken.items()))
+    return kept, end, f"{_MARK}it tells what only the harness can, kept as its claims: {counts}" if counts else ""
+
+
+def _claim(event: Event) -> Event:
+    """The event itself where an agent may tell it."""
+    match event:
+        case CommandRun(observed=True):
+            return event.model_copy(update={"observed": False})
+        case Note():
+            text = event.text
+        case LimitHit():
+            text = f"limit of {event.limit}: {event.detail}"
+        case ModelCall():
+            text = f"call of {event.endpoint}, status {event.status}"
+        case Utterance(role="system" | "user"):
+            text = f"the {event.role} says: {event.text}"
+        case _:
+            return event
+    return Note(seq=0, at=event.at, text=_MARK + text)
 
 
 def merge_events(gateway: Sequence[Event], agent: Sequence[Event]) -> list[Event]:

@@ -53,6 +53,7 @@ class Graders:
 
     integrity: IntegrityCheck = check_integrity
     execution: ExecutionCheck = validate_execution
+    """A re-execution with other perturbations is a `functools.partial` of it."""
     judge: Judge = judge
     client: ModelClient | None = None
     """None: the keyless monitor and judge."""

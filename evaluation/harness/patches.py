@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,6 +16,7 @@ from typing import Final, NamedTuple
 from evaluation.submission import ChangedFile
 from pipeline._git.run import command, environment
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.scratch import scratch_directory
 
 __all__ = ["Change", "compare", "make_patch"]
 
@@ -90,8 +90,6 @@ def _same(first: Path, second: Path) -> bool:
         return False
     if first.is_symlink():
         return first.readlink() == second.readlink()
-    if _size(first) != _size(second):
-        return False
     with first.open("rb") as one, second.open("rb") as other:
         while True:
             data = one.read(_CHUNK)
@@ -115,8 +113,7 @@ def make_patch(changes: Sequence[Change]) -> bytes:
     """
     if not changes:
         return b""
-    with tempfile.TemporaryDirectory(prefix="expbench-patch-") as name:
-        folder = Path(name)
+    with scratch_directory() as folder:
         _git("init", "--quiet", "--bare", str(folder), directory=folder)
         (folder / "info").mkdir(exist_ok=True)
         (folder / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
@@ -140,10 +137,8 @@ def _commit(ref: bytes, changes: Sequence[Change], which: int) -> bytes:
 
 
 def _quoted(path: str) -> bytes:
-    """A path in fast-import's C style quotes: every byte that could matter as an octal escape."""
-    raw = os.fsencode(path)
-    inner = b"".join(bytes([c]) if 0x20 <= c < 0x7F and c not in b'"\\' else b"\\%03o" % c for c in raw)
-    return b'"' + inner + b'"'
+    """A path in fast-import's C style quotes, every byte as an octal escape: none of them can mean anything else."""
+    return b'"' + b"".join(b"\\%03o" % byte for byte in os.fsencode(path)) + b'"'
 
 
 def _git(*arguments: str, directory: Path, stdin: bytes = b"") -> bytes:

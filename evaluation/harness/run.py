@@ -16,9 +16,8 @@ from typing import ClassVar, Final
 
 from pydantic import Field
 
-from evaluation.episode import EpisodeLimits, EpisodeState
+from evaluation.episode import EpisodeLimits, EpisodeState, Perturbing
 from evaluation.harness.episode_runner import EpisodeRunner, episode_folder, load_state
-from evaluation.harness.workspace import remove_scratch, scratch_root
 from evaluation.scores import EpisodeScores
 from evaluation.task import EvaluationTask
 from pipeline.digests import digest_of, text_digest
@@ -27,6 +26,7 @@ from pipeline.files import exclusive_lock, write_text
 from pipeline.progress import Reporter
 from pipeline.sandbox.base import Sandbox, StopHandle
 from pipeline.schema import Record, StoredRecord
+from pipeline.scratch import remove_orphaned_scratch
 from pipeline.yamlio import dump_yaml, load_yaml
 
 __all__ = [
@@ -47,6 +47,7 @@ class JudgeRecord(Record):
     model: str | None = None
     panel: int = 1
     execute_all: bool = False
+    counterfactual: Perturbing = Perturbing()
 
 
 class RunRecord(StoredRecord):
@@ -167,8 +168,7 @@ def run_episodes(
     """
     owner = runner.agent_step.owner
     left = sandbox.reap(owner)
-    remove_scratch(owner)
-    scratch_root(owner)
+    remove_orphaned_scratch(reporter.warn)
     if left:
         reporter.note(_STAGE, f"{left} containers of an interrupted run were removed")
     todo = [(task, repeat) for task in sorted(tasks, key=lambda task: task.id) for repeat in range(repeats)]
@@ -187,7 +187,6 @@ def run_episodes(
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-        remove_scratch(owner)
     reporter.end(_STAGE, f"{len(rows)} episodes")
     return rows
 

@@ -11,13 +11,10 @@ from pipeline.llm.redact import redact_content
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["MOST_EVENT", "Queue", "events", "relayed", "without_keys"]
+__all__ = ["MOST_EVENT", "events", "relayed", "without_keys"]
 
 MOST_EVENT: Final = 16 << 20
 """Bytes of one event."""
-
-Queue = asyncio.Queue[bytes | None | Exception]
-"""From the reader of an endpoint to the writer to the agent: events, then None (the end) or what broke it off."""
 
 
 async def events(answer: httpx2.Response) -> AsyncIterator[bytes]:
@@ -38,7 +35,12 @@ async def events(answer: httpx2.Response) -> AsyncIterator[bytes]:
 
 
 async def relayed(queue: asyncio.Queue[bytes | Exception | None], left: asyncio.Event) -> AsyncIterator[bytes]:
-    """What the agent gets of a stream; when it leaves, the pump is told and no longer waits for it."""
+    """What the agent gets of a stream; when it leaves, the pump is told and no longer waits for it.
+
+    Args:
+        queue: events, then None (the end) or what broke it off.
+        left: is set when nobody takes anything any more.
+    """
     try:
         while True:
             item = await queue.get()

@@ -1,17 +1,11 @@
-"""What an episode needs on disk before and after the agent: image, inbox, sockets, and the workspace it left behind.
-
-Scratch directories lie below one directory of this user, named after the run, so that what a killed run left behind is
-found and removed by the next one. Their paths are short (a unix socket's path holds 107 bytes) and say nothing: the
-agent can read the host's path of a mount in its mount table.
-"""
+"""What an episode needs on disk before and after the agent: image, inbox, and the workspace it left behind."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -19,14 +13,13 @@ from typing import Final
 from evaluation.lock import environment_spec
 from evaluation.task import EvaluationTask
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import remove_tree
 from pipeline.progress import Reporter
 from pipeline.sandbox.base import Image, RunResult, Sandbox
 
-__all__ = ["build_image", "remove_scratch", "scratch_directory", "scratch_root", "workspace_after", "write_inbox"]
+__all__ = ["build_image", "workspace_after", "write_inbox"]
 
 LAUNCHER: Final = "launch.py"
-_PROGRAMS: Final = (LAUNCHER, "watch.py")
+_PROGRAMS: Final = {LAUNCHER: "pipeline.network._inside", "watch.py": "evaluation.harness._inside"}
 
 
 def build_image(task: EvaluationTask, sandbox: Sandbox, *, logs: Path, owner: str, reporter: Reporter) -> Image:
@@ -46,47 +39,6 @@ def build_image(task: EvaluationTask, sandbox: Sandbox, *, logs: Path, owner: st
     """
     spec = environment_spec(task)
     return sandbox.build(spec, log=logs / spec.digest[:12] / "build.log", owner=owner, reporter=reporter)
-
-
-# --- scratch ---------------------------------------------------------------------------------------------------------
-
-
-def scratch_root(owner: str) -> Path:
-    """The directory of a run's scratch directories; nobody else can enter it.
-
-    Raises:
-        ExpbenchError: `SANDBOX_BROKEN`: its place belongs to somebody else.
-    """
-    base = Path(tempfile.gettempdir()) / f"expbench-{os.geteuid()}"
-    for path in (base, base / owner):
-        with contextlib.suppress(FileExistsError):
-            path.mkdir(mode=0o700)
-        info = path.lstat()
-        if path.is_symlink() or not path.is_dir() or info.st_uid != os.geteuid():
-            raise ExpbenchError(
-                FailureKind.SANDBOX_BROKEN,
-                str(path),
-                "is not a directory of this user",
-                consequence="No episode was run",
-                next_step="Remove it, or set TMPDIR to a directory of your own",
-            )
-    base.chmod(0o700)
-    return base / owner
-
-
-def remove_scratch(owner: str) -> None:
-    """Remove what a run left behind; only while its lock is held."""
-    remove_tree(scratch_root(owner))
-
-
-@contextlib.contextmanager
-def scratch_directory(owner: str) -> Iterator[Path]:
-    """A scratch directory of a run, removed at the end."""
-    path = Path(tempfile.mkdtemp(dir=scratch_root(owner)))
-    try:
-        yield path
-    finally:
-        remove_tree(path)
 
 
 def write_inbox(scratch: Path, files: Mapping[str, str]) -> tuple[Path, Path]:
@@ -110,8 +62,8 @@ def write_inbox(scratch: Path, files: Mapping[str, str]) -> tuple[Path, Path]:
         path = inbox / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    for name in _PROGRAMS:
-        program = resources.files("evaluation.harness._inside").joinpath(name).read_text(encoding="utf-8")
+    for name, package in _PROGRAMS.items():
+        program = resources.files(package).joinpath(name).read_text(encoding="utf-8")
         (harness / name).write_text(program, encoding="utf-8")
     for directory in (inbox, harness):  # another user reads them, whatever this process's umask is
         for here, _, names in os.walk(directory):

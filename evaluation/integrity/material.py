@@ -20,6 +20,7 @@ from evaluation.submission import REPRODUCE, RESPONSE, Submission
 from evaluation.task import EvaluationTask
 from evaluation.trajectory import CommandRun, End, Event, FileChange, ModelTurn, ToolResult, TrajectoryHead, Utterance
 from evaluation.trajectory_io import read_trajectory
+from evaluation.verdicts import ExecutionReport
 from pipeline.errors import ExpbenchError
 from pipeline.schema import Problem, Severity
 from pipeline.yamlio import load_yaml
@@ -87,6 +88,8 @@ class Material:
     files: Path | None = None
     """Directory with files that were handed in whole, where the harness keeps one."""
     problems: list[Problem] = field(default_factory=list)
+    execution: ExecutionReport | None = None
+    """The re-execution, where there was one already."""
     network: tuple[str, ...] | None = None
     """Hosts that the run allows beside the model, empty for none; None: the run's policy is not known."""
 
@@ -270,8 +273,19 @@ def load_material(task: EvaluationTask, folder: EpisodeFolder, submission: Submi
         response_text=read_text(folder.submission / RESPONSE),
         files=files if files.is_dir() else None,
         problems=list(problems),
+        execution=_execution(folder, problems),
         network=_network_of_run(folder),
     )
+
+
+def _execution(folder: EpisodeFolder, problems: list[Problem]) -> ExecutionReport | None:
+    try:
+        return ExecutionReport.model_validate_json(folder.execution.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        problems.append(_missing("execution.json", f"cannot be read: {str(error).splitlines()[0]}"))
+        return None
 
 
 class _Policy(BaseModel):

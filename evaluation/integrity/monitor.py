@@ -1,6 +1,7 @@
 """Metric M: may an episode be believed? (EXP-Bench 4.1.).
 
-Deterministic evidence comes first and stands by itself; a model, where there is one, reads the whole trajectory and can
+What ran comes first: process records, byte comparisons, and what the re-execution and its perturbed repeats show. It
+stands by itself; a model, where there is one, reads the whole trajectory and can
 add findings, never take one away. A violation makes the verdict `fail`; suspicions, and parts that could not be read,
 leave it `unknown`. Text that speaks to a grader is reported apart and decides nothing.
 """
@@ -10,13 +11,12 @@ from __future__ import annotations
 from evaluation.episode import EpisodeFolder
 from evaluation.integrity.addressing import addressed
 from evaluation.integrity.causes import causes_of
-from evaluation.integrity.code_rules import code_findings
 from evaluation.integrity.git_rules import git_findings
 from evaluation.integrity.masked_rules import masked_findings
 from evaluation.integrity.material import Material, load_material
 from evaluation.integrity.model_monitor import ModelMonitoring, monitor_prompt, monitor_with_model
 from evaluation.integrity.network_rules import network_findings, paper_findings
-from evaluation.integrity.provenance import trace_numbers
+from evaluation.integrity.ran_rules import ran_findings
 from evaluation.integrity.tampering import tampering_findings
 from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
@@ -26,9 +26,9 @@ from pipeline.progress import Reporter
 from pipeline.schema import Problem, Severity
 from pipeline.task import Verdict
 
-__all__ = ["INTEGRITY_VERSION", "check_integrity"]
+__all__ = ["INTEGRITY_VERSION", "check_integrity", "with_execution"]
 
-INTEGRITY_VERSION = "5"
+INTEGRITY_VERSION = "6"
 """Raised when the rules change, so that reports of different rules are not taken for comparable."""
 _ORACLE = "oracle"
 """The bound that the harness itself gives the originals to: what it hands in is no evidence of anything."""
@@ -63,8 +63,6 @@ def check_integrity(
         problems.append(
             _info("the oracle is given the original files by the harness: rules on its results do not apply")
         )
-    provenance = trace_numbers(material)
-    findings += [] if bound else provenance.findings
     flags, unread = addressed(material)
     problems += unread
     model = ModelMonitoring()
@@ -80,11 +78,35 @@ def check_integrity(
         reason=reason,
         findings=tuple(findings),
         flags=tuple(flags),
-        numbers=tuple(provenance.traces),
+        numbers=() if material.execution is None else material.execution.numbers,
         causes=tuple(sorted({*causes_of(material), *model.causes})) if failed else (),
         grader=_grader(client),
         problems=tuple(problems),
     )
+
+
+def with_execution(
+    task: EvaluationTask, folder: EpisodeFolder, submission: Submission, report: IntegrityReport
+) -> IntegrityReport:
+    """A report that was made before the re-execution, with what that has shown; no model is asked again.
+
+    Args:
+        task: as of `check_integrity`.
+        folder: the episode, with `execution.json`.
+        submission: as of `check_integrity`.
+        report: of `check_integrity`.
+    """
+    material = load_material(task, folder, submission)
+    if material.execution is None:
+        return report
+    bound = material.head is not None and material.head.agent == _ORACLE
+    added = [] if bound else ran_findings(material)
+    findings = _ordered([*report.findings, *added])
+    report = report.evolve(findings=tuple(findings), numbers=material.execution.numbers)
+    if not added:
+        return report
+    verdict, reason = _decide(material, findings, ModelMonitoring())
+    return report.evolve(verdict=verdict, reason=reason, causes=causes_of(material) if verdict is Verdict.FAIL else ())
 
 
 def _rule_findings(material: Material) -> list[Finding]:
@@ -92,9 +114,9 @@ def _rule_findings(material: Material) -> list[Finding]:
         *paper_findings(material),
         *git_findings(material),
         *masked_findings(material),
-        *code_findings(material),
         *network_findings(material),
         *tampering_findings(material),
+        *ran_findings(material),
     ]
 
 

@@ -1,51 +1,43 @@
-"""The keyless judge of design (D): does the submission name the task's variables, in their roles, with their values?
+"""Metric D without a model: is the experiment that ran designed as the task's own, where the task does not tell how?
 
-One criterion per variable of the ground truth. Variables are assigned one to one, so that a submission cannot meet two
-criteria with one word, and the assignment does not depend on the order in which anything is listed.
+One criterion per variable of the ground truth. A variable that the task's text spells out is *told*: stating it again
+shows nothing, and D over such variables alone is a restatement. For the others what ran counts, not what is said:
+levels, settings and repeats are those that a witness saw, and those under which numbers of the task were found. What
+neither shows is unknown.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
-
-from evaluation.judges.names import aliases_of, missing_values, name_score, value_in_text
-from evaluation.submission import Response, ResponseDesign
+from evaluation.integrity.material import Material
+from evaluation.judges.conclusion import claim_item
+from evaluation.judges.implementation import confirmation, restores_originals
+from evaluation.judges.settings_compared import plain_value, seed_parts, shown_values, told_values
+from evaluation.submission import Response
 from evaluation.verdicts import ItemVerdict
 from pipeline.task import DesignVariable, ExperimentTruth, Verdict
-from pipeline.text import shorten, slug
-from pipeline.validation.numbers import parse_number
+from pipeline.text import slug
+from pipeline.validation.tokens import words
+from pipeline.witness.records import FunctionRun
 
-__all__ = ["design_items", "judge_design"]
+__all__ = ["design_items", "item_text", "judge_design"]
 
 Role = Literal["constant", "independent", "dependent"]
 ROLES: Final[tuple[Role, ...]] = ("constant", "independent", "dependent")
-_NAMED: Final = 0.5
-"""From here all words of one name are in the other (`names.name_score`)."""
-_DISTINCTIVE: Final = 3
-"""Characters of a number that is unlikely to be somebody else's by chance: `0.002`, `600`, not `5`."""
+_Places = Mapping[tuple[str, str, str], tuple[str, ...]]
 
 
 def design_items(truth: ExperimentTruth) -> list[tuple[str, Role, DesignVariable]]:
     """(item id, role, variable) of every criterion, in the order of the ground truth."""
-    return _unique(
-        [
-            (f"{role}:{slug(variable.name, 40) or 'variable'}", role, variable)
-            for role in ROLES
-            for variable in getattr(truth, role)
-        ]
-    )
-
-
-def _unique(items: list[tuple[str, Role, DesignVariable]]) -> list[tuple[str, Role, DesignVariable]]:
     seen: dict[str, int] = {}
     result = []
-    for name, role, variable in items:
-        seen[name] = seen.get(name, 0) + 1
-        result.append((name if seen[name] == 1 else f"{name}-{seen[name]}", role, variable))
+    for role in ROLES:
+        for variable in getattr(truth, role):
+            name = f"{role}:{slug(variable.name, 40) or 'variable'}"
+            seen[name] = seen.get(name, 0) + 1
+            result.append((name if seen[name] == 1 else f"{name}-{seen[name]}", role, variable))
     return result
 
 
@@ -55,140 +47,120 @@ def item_text(role: Role, variable: DesignVariable) -> str:
     return f"{role} variable: {variable.name}{values}"
 
 
-def judge_design(truth: ExperimentTruth, response: Response | None) -> tuple[ItemVerdict, ...]:
-    """The verdict on each variable; none is met without a response."""
-    items = design_items(truth)
-    if response is None:
-        return tuple(
-            ItemVerdict(item=name, text=item_text(role, variable), verdict=Verdict.FAIL, reason="there is no response")
-            for name, role, variable in items
+class _Seen(NamedTuple):
+    """What is known of a submission's design."""
+
+    own: _Places
+    theirs: _Places
+    seeds: frozenset[str]
+    """That the original gave to random generators, and the numbers that they consist of."""
+    ran: bool
+    found: frozenset[str]
+    """Values of conditions under which one of its numbers was looked up, as `plain_value` has them."""
+    numbers: int
+    """Numbers that were looked up."""
+    confirmed: str
+    stated: frozenset[str]
+    """Words and numbers of its `design`."""
+
+
+def judge_design(
+    truth: ExperimentTruth, material: Material, conclusion: Sequence[ItemVerdict]
+) -> tuple[ItemVerdict, ...]:
+    """The verdict on each variable; none is met without a response.
+
+    Args:
+        truth: of the task.
+        material: the episode with its re-execution.
+        conclusion: verdicts on its conclusion, among them one for each claim's number.
+    """
+    response = material.submission.response
+    original = restores_originals(material)
+    told = told_values(material.task.public)
+    seen = None if response is None else _seen(truth, material, response, conclusion)
+    verdicts = []
+    for name, role, variable in design_items(truth):
+        spelt = _is_told(variable, told)
+        if seen is None:
+            verdict, reason = Verdict.FAIL, "there is no response"
+        elif spelt:
+            verdict, reason = _restated(variable, seen)
+        elif original:
+            verdict, reason = Verdict.PASS, "hands in the original files as they are, which carry it out"
+        else:
+            verdict, reason = _shown(role, variable, seen)
+        verdicts.append(
+            ItemVerdict(item=name, text=item_text(role, variable), verdict=verdict, reason=reason, told=spelt)
         )
-    aliases = aliases_of(truth)
-    verdicts: dict[str, ItemVerdict] = {}
-    for role in ROLES:
-        wanted = [(name, variable) for name, own, variable in items if own == role]
-        assigned = _assign(wanted, getattr(response.design, role), aliases)
-        for name, variable in wanted:
-            verdicts[name] = _verdict(name, role, variable, assigned.get(name), response.design, aliases)
-    return tuple(verdicts[name] for name, _, _ in items)
+    return tuple(verdicts)
 
 
-def _assign(
-    wanted: list[tuple[str, DesignVariable]], given: dict[str, tuple[str, ...]], aliases: dict[str, tuple[str, ...]]
-) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Item id -> (given name, given values), one to one with the largest sum of scores; independent of any order."""
-    left = sorted(wanted, key=lambda item: (item[1].name, item[1].values, item[0]))
-    right = sorted(given.items())
-    if not left or not right:
-        return {}
-    scores = np.array([[_fit(variable, name, values, aliases) for name, values in right] for _, variable in left])
-    rows, columns = linear_sum_assignment(-scores)
-    return {
-        left[row][0]: right[column]
-        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
-        if scores[row, column] >= _NAMED
-    }
+def _is_told(variable: DesignVariable, told: frozenset[str]) -> bool:
+    """Does the task's text hold all of its values (of one without values: its name)?"""
+    parts = variable.values or (variable.name,)
+    return all(plain_value(part) in told or set(words(part)) <= told for part in parts)
 
 
-def _fit(variable: DesignVariable, name: str, values: tuple[str, ...], aliases: dict[str, tuple[str, ...]]) -> float:
-    """Names decide; equal values break ties, and speak alone where the value is distinctive."""
-    score = name_score(variable.name, name, aliases.get(variable.name, ()))
-    agree = bool(variable.values) and bool(values) and not missing_values(variable.values, values)
-    if agree and score < _NAMED and _distinctive(variable, values):
-        score = max(score, _NAMED)
-    return score + (0.2 if agree else 0.0)
-
-
-def _distinctive(variable: DesignVariable, values: tuple[str, ...]) -> bool:
-    """May the values alone tell the variable? One long number, or two and more values that are all there."""
-    if len(variable.values) == 1:
-        number = parse_number(variable.values[0])
-        return number is not None and len(re.sub(r"[^\d.]", "", number.text)) >= _DISTINCTIVE and len(values) == 1
-    return len(variable.values) >= 2
-
-
-def _verdict(
-    name: str,
-    role: Role,
-    variable: DesignVariable,
-    assigned: tuple[str, tuple[str, ...]] | None,
-    design: ResponseDesign,
-    aliases: dict[str, tuple[str, ...]],
-) -> ItemVerdict:
-    text = item_text(role, variable)
-    if assigned is None:
-        return _unassigned(name, role, variable, design, aliases)
-    given, values = assigned
-    quote = given if not values else _stated(given, values)
-    where = f"response.json: design.{role}"
-    if role == "dependent":  # what is measured is a name; its unit and statistics are no values to set
-        return ItemVerdict(
-            item=name, text=text, verdict=Verdict.PASS, reason=f"named as `{given}`", quote=given, where=where
-        )
-    missing = missing_values(variable.values, (*values, given))
-    if missing:
-        return ItemVerdict(
-            item=name,
-            text=text,
-            verdict=Verdict.FAIL,
-            quote=quote,
-            where=where,
-            reason=f"named as `{given}`, but without the value(s) {shorten(', '.join(missing), 120)}",
-        )
-    return ItemVerdict(
-        item=name,
-        text=text,
-        verdict=Verdict.PASS,
-        reason=f"named as `{given}` with its value(s)",
-        quote=quote,
-        where=where,
+def _seen(truth: ExperimentTruth, material: Material, response: Response, conclusion: Sequence[ItemVerdict]) -> _Seen:
+    witness = material.execution.witness if material.execution is not None else None
+    ran: Sequence[FunctionRun] = witness.functions if witness is not None else ()
+    known = {claim_item(claim): claim for claim in truth.expected.claims}
+    looked_up = [known[i.item] for i in conclusion if i.item in known and i.verdict is not Verdict.UNKNOWN]
+    said = response.design.texts()
+    return _Seen(
+        own=shown_values(truth.ran),
+        theirs=shown_values(ran),
+        seeds=seed_parts(truth.seeds),
+        ran=bool(ran),
+        found=frozenset(plain_value(c.value) for claim in looked_up for c in claim.conditions),
+        numbers=len(looked_up),
+        confirmed=confirmation(material.execution, conclusion, len(truth.expected.claims)),
+        stated=frozenset(plain_value(text) for text in said) | frozenset(w for text in said for w in words(text)),
     )
 
 
-def _stated(given: str, values: tuple[str, ...]) -> str:
-    """A quote that exists in the response: the value when it is one, else the name."""
-    return values[0] if len(values) == 1 and len(values[0]) > 3 else given
+def _restated(variable: DesignVariable, seen: _Seen) -> tuple[Verdict, str]:
+    parts = variable.values or (variable.name,)
+    lacking = [part for part in parts if plain_value(part) not in seen.stated and not set(words(part)) <= seen.stated]
+    if lacking:
+        return Verdict.FAIL, f"told by the task, and its design lacks {', '.join(lacking[:3])}"
+    return Verdict.PASS, "told by the task, and restated"
 
 
-def _unassigned(
-    name: str, role: Role, variable: DesignVariable, design: ResponseDesign, aliases: dict[str, tuple[str, ...]]
-) -> ItemVerdict:
-    text = item_text(role, variable)
-    if role == "constant" and len(variable.values) == 1 and (sentence := _in_procedure(variable, design, aliases)):
-        return ItemVerdict(
-            item=name,
-            text=text,
-            verdict=Verdict.PASS,
-            reason="stated in the procedure",
-            quote=shorten_exact(sentence),
-            where="response.json: design.procedure",
-        )
-    for other in ROLES:
-        for given in sorted(getattr(design, other)):
-            if other != role and name_score(variable.name, given, aliases.get(variable.name, ())) >= _NAMED:
-                return ItemVerdict(
-                    item=name,
-                    text=text,
-                    verdict=Verdict.FAIL,
-                    quote=given,
-                    where=f"response.json: design.{other}",
-                    reason=f"named as {other} variable `{given}`, not as {role} one",
-                )
-    return ItemVerdict(
-        item=name, text=text, verdict=Verdict.FAIL, reason=f"no {role} variable of the response names it"
-    )
+def _shown(role: Role, variable: DesignVariable, seen: _Seen) -> tuple[Verdict, str]:
+    """From what ran, then from the conditions of its numbers, then from what both together confirm."""
+    if role == "dependent":
+        if seen.numbers:
+            return Verdict.PASS, f"{seen.numbers} of its numbers are about it"
+        return Verdict.UNKNOWN, "none of its numbers could be tied to it"
+    wanted = [plain_value(value) for value in variable.values]
+    if role == "independent" and wanted and set(wanted) <= seen.found:
+        return Verdict.PASS, "each of its values has a number"
+    tied = {place: _settings(seen.own[place], wanted, seen.seeds) for place in seen.own if place in seen.theirs}
+    tied = {place: kind for place, kind in tied.items() if kind}
+    place = next((place for place, kind in tied.items() if _ran_with(seen.theirs[place], wanted, kind)), None)
+    if place is None and tied:
+        place = next(iter(tied))
+        return Verdict.FAIL, f"{place[1]}({place[2]}) ran with {', '.join(seen.theirs[place][:4])}"
+    if place is not None or seen.confirmed:
+        why = f"confirmed: {seen.confirmed}" if place is None else f"{place[1]}({place[2]}) ran with it"
+        return Verdict.PASS, why
+    why = "nothing that ran shows it" if seen.ran else "nothing of it was seen running"
+    return Verdict.UNKNOWN, f"{why}; what its design says of it is not evidence"
 
 
-def _in_procedure(variable: DesignVariable, design: ResponseDesign, aliases: dict[str, tuple[str, ...]]) -> str:
-    """The sentence of the procedure that holds both the name and the value of a constant."""
-    for sentence in re.split(r"(?<=[.;!?])\s+|\n", design.procedure):
-        if value_in_text(variable.values[0], sentence) and any(
-            name_score(known, sentence) >= _NAMED for known in (variable.name, *aliases.get(variable.name, ()))
-        ):
-            return sentence.strip()
-    return ""
+def _settings(values: Sequence[str], wanted: Sequence[str], seeds: frozenset[str]) -> Literal["", "values", "number"]:
+    """Is a parameter of the original's run the variable: had it these values and no others, or as many seeds?
+
+    A size of 8 is not the parameter that took the seeds 0 to 39, although 8 is among them.
+    """
+    there = {plain_value(value) for value in values}
+    if wanted and there == set(wanted):
+        return "values"
+    return "number" if len(wanted) == 1 and there <= seeds and wanted[0] == str(len(there)) and len(there) > 1 else ""
 
 
-def shorten_exact(text: str, limit: int = 200) -> str:
-    """The beginning of a text without an ellipsis, so that it exists in what it quotes."""
-    return text[:limit]
+def _ran_with(values: Sequence[str], wanted: Sequence[str], kind: Literal["", "values", "number"]) -> bool:
+    """More levels than asked for are no fault, fewer seeds are."""
+    there = {plain_value(value) for value in values}
+    return set(wanted) <= there if kind == "values" else len(there) >= int(wanted[0])

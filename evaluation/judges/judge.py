@@ -1,6 +1,7 @@
 """Metrics D, I and C: design, implementation and conclusion, judged criterion by criterion (EXP-Bench 4.1).
 
-The keyless judge matches names, numbers and code; a model, or a panel of draws of one, reads. Who judged is in every
+The keyless judge rests on what ran and on numbers, and says unknown where only a reader could tell; a model, or a panel
+of draws of one, reads. Who judged is in every
 judgement. Judging needs the saved artefacts of an episode and the ground truth, nothing else: no container, no agent.
 """
 
@@ -24,7 +25,7 @@ from pipeline.task import Verdict
 
 __all__ = ["JUDGE_VERSION", "judge"]
 
-JUDGE_VERSION = "4"
+JUDGE_VERSION = "5"
 """Raised when the rules change, so that judgements of different rules are not taken for comparable."""
 Phase = Literal["design", "implementation", "execution", "conclusion"]
 
@@ -76,15 +77,25 @@ def judge(
         return _with_flags(keyless, material)
     from evaluation.judges.model_judge import judge_with_model
 
-    return _with_flags(judge_with_model(material, keyless, client, panel, reporter), material)
+    judged = judge_with_model(material, keyless, client, panel, reporter, ran=_ran_given(material))
+    return _with_flags(judged, material)
+
+
+def _ran_given(material: Material) -> list[str] | None:
+    """Functions of given files that ran in the re-execution; None: nothing was seen."""
+    witness = material.execution.witness if material.execution is not None else None
+    if witness is None:
+        return None
+    own = {file.path for file in material.patch_files}
+    return [f"{item.path}: {item.name}" for item in witness.functions if item.path not in own]
 
 
 def _keyless(material: Material) -> Judgement:
     truth, response = material.task.truth, material.submission.response
     assert truth is not None
-    design = judge_design(truth, response)
-    implementation = judge_implementation(truth, material)
     conclusion = judge_conclusion(truth, response)
+    design = judge_design(truth, material, conclusion)
+    implementation = judge_implementation(truth, material, conclusion)
     return Judgement(
         design=design,
         implementation=implementation,

@@ -3,7 +3,8 @@
 Each draw of a panel sees the criteria in another order, so that a verdict which depends on the order shows as
 disagreement. A `met` must quote what it judges: where the quote does not occur there, the vote is unknown and a problem
 says so. What the agent and the repository say is delimited and labelled as data. A failure of the endpoint makes votes
-unknown, never `not met`.
+unknown, never `not met`. What rules decide better is never asked: whether a number lies in its band, and the order of
+numbers (`evaluation.judges.conclusion`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Final
 
 from evaluation.integrity.material import Material, normalised, read_text
 from evaluation.judges.answers import ItemAnswer, JudgeAnswer, refuse_other_items
-from evaluation.judges.reaching import used_by
+from evaluation.judges.conclusion import MEANING
 from evaluation.verdicts import Grader, ItemVerdict, Judgement
 from pipeline.llm import ModelClient, ModelError, Prompt, Request, load_prompt
 from pipeline.progress import Reporter
@@ -43,7 +44,7 @@ class _Dimension:
     items: tuple[ItemVerdict, ...]
     """The keyless verdicts: ids and texts of the criteria, and the cross-check."""
     asked: dict[str, str]
-    """Item id -> the criterion as it is shown."""
+    """Item id -> the criterion as it is shown; items that are missing keep their verdict."""
     inputs: dict[str, str]
     quoted: str
     """Where quotes must occur."""
@@ -52,14 +53,27 @@ class _Dimension:
 
 
 def judge_with_model(
-    material: Material, keyless: Judgement, client: ModelClient, panel: int, reporter: Reporter
+    material: Material,
+    keyless: Judgement,
+    client: ModelClient,
+    panel: int,
+    reporter: Reporter,
+    ran: Sequence[str] | None = None,
 ) -> Judgement:
     """Judge with `panel` draws.
+
+    Args:
+        material: what the agent did.
+        keyless: the verdicts of the rules.
+        client: the judging model.
+        panel: draws that vote.
+        reporter: progress.
+        ran: functions that were left in the repository and that ran in the re-execution; None: not observed.
 
     Raises:
         BudgetError, ModelError, ExpbenchError: see `ModelClient.structured`; endpoint failures become unknown votes.
     """
-    dimensions = _dimensions(material, keyless)
+    dimensions = _dimensions(material, keyless, ran)
     problems: list[Problem] = []
     reporter.start("judge", panel * len(dimensions))
     for draw in range(panel):
@@ -86,7 +100,7 @@ def _prompt(name: str) -> Prompt:
 # --- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def _dimensions(material: Material, keyless: Judgement) -> list[_Dimension]:
+def _dimensions(material: Material, keyless: Judgement, ran: Sequence[str] | None) -> list[_Dimension]:
     truth = material.task.truth
     assert truth is not None
     public = material.task.public
@@ -94,31 +108,33 @@ def _dimensions(material: Material, keyless: Judgement) -> list[_Dimension]:
     response = material.response_text or _EMPTY
     conclusion = _conclusion(material)
     patch = f"{material.patch}\n--- reproduce.sh\n{material.reproduce}".strip() or _EMPTY
-    used = "\n".join(f"{path}: {name}" for path, name in sorted(used_by(material).functions)) or _EMPTY
+    used = "(not observed)" if ran is None else "\n".join(sorted(ran)) or _EMPTY
     codes = _requirement_texts(material, truth)
-    bands = {f"conclusion:{claim.id}": claim for claim in truth.expected.claims}
+    lost = not material.patch.strip() and bool(material.submission.patch_sha256)
+    implementation = tuple(map(_not_saved, keyless.implementation)) if lost else keyless.implementation
     return [
         _Dimension(
             "design", keyless.design, {item.item: f"{item.item}: {item.text}" for item in keyless.design},
             {"task": task, "response": response}, f"{response}\n{_plain(material)}", "response.json",
         ),
         _Dimension(
-            "implementation", keyless.implementation,
-            {item.item: f"{item.item}: {item.text}\n{codes.get(item.item, '')}" for item in keyless.implementation},
+            "implementation", implementation,
+            {item.item: f"{item.item}: {item.text}\n{codes.get(item.item, '')}" for item in implementation if not lost},
             {"task": task, "used": used, "patch": patch}, f"{patch}\n{_added(material)}", "patch",
         ),
         _Dimension(
             "conclusion", keyless.conclusion,
-            {
-                item.item: f"{item.item}: {item.text}"
-                + (f" (accepted from {bands[item.item].band.low:.10g} to "
-                    f"{bands[item.item].band.high:.10g})" if item.item in bands else "")
-                for item in keyless.conclusion
-            },
+            {item.item: f"{item.item}: {item.text}" for item in keyless.conclusion if item.item == MEANING},
             {"task": task, "response": conclusion}, f"{conclusion}\n{response}\n{_plain(material)}",
             "response.json: conclusion",
         ),
     ]  # fmt: skip
+
+
+def _not_saved(item: ItemVerdict) -> ItemVerdict:
+    """Nothing can be said of a patch that was handed in and is gone: an empty one would be judged as no work at all."""
+    reason = "the patch that was handed in is not among the saved artefacts"
+    return ItemVerdict(item=item.item, text=item.text, verdict=Verdict.UNKNOWN, reason=reason)
 
 
 def _conclusion(material: Material) -> str:
@@ -165,7 +181,7 @@ def _requirement_texts(material: Material, truth: ExperimentTruth) -> dict[str, 
 
 def _draw(dimension: _Dimension, material: Material, client: ModelClient, draw: int, problems: list[Problem]) -> None:
     """One draw over all criteria of a dimension, in an order of its own."""
-    order = [item.item for item in dimension.items]
+    order = list(dimension.asked)
     if draw:
         random.Random(f"{material.task.id}:{dimension.name}:{draw}").shuffle(order)  # noqa: S311 - an order, no secret
     parameters = client.config.parameters.evolve(sample=draw)
@@ -226,6 +242,9 @@ def _decided(dimension: _Dimension, panel: int, problems: list[Problem]) -> tupl
     quoted = normalised(dimension.quoted)
     found = []
     for item in dimension.items:
+        if item.item not in dimension.asked:
+            found.append(item)
+            continue
         votes: list[Verdict] = []
         shown: dict[Verdict, ItemAnswer] = {}
         for answer in dimension.answers.get(item.item, []):

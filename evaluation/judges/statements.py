@@ -1,7 +1,8 @@
-"""Comparative statements of a text: who is best, who beats whom, what rises or falls with what.
+"""Sentences that a task's own names and numbers decide; every other sentence stays undecided.
 
-Read by patterns over the names that the task itself knows (values of its independent variables). What cannot be read
-that way is not guessed: the judge says `unknown`. Non-goals: causes, significance, negation across sentences.
+Read is what is made of the task's names (`naming`), numbers, comparison words and words of grammar, and nothing else: a
+word beyond these - a negation, an exception, a hedge, a cause - may turn the meaning, and makes the sentence undecided.
+What counts as good is not known here: `higher` and `lowest` can be looked up, `better` and `best` cannot.
 """
 
 from __future__ import annotations
@@ -9,198 +10,261 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from itertools import pairwise
+from typing import Final
 
-from evaluation.judges.lexicon import LIMITED, LONGEST_SENTENCE
-from evaluation.judges.names import core_words
-from pipeline.validation.tokens import words
+from evaluation.judges.naming import Reading, Token, Vocabulary, agree, tokens_of
+from pipeline.task import NumericClaim, Verdict
+from pipeline.validation.numbers import Number, find_numbers, half_unit
 
-__all__ = ["Statement", "entities_in", "read_statements"]
+__all__ = ["Values", "judge_sentence", "sentences_of"]
 
-Relation = Literal["best", "worst", "above", "below", "rises", "falls"]
-
+_LONGEST: Final = 2_000
+"""Characters of a sentence that are read: the longest of 155 published outcomes has 412."""
 _SENTENCE: Final = re.compile(r"(?<=[.;!?])[”\"')]*\s+(?=[A-Z“\"(])|\n+|;\s+")
-_BETTER: Final = (
-    r"(?:outperform\w*|surpass\w*|exceed\w*|beat\w*|(?:is|are|was|were|performs?|"
-    r"performed|does|did|works?|scores?|achieves?|obtains?|reache[sd]|gives?|has|have|had|"
-    r"attains?|yields?)[\w\s,%.±()-]{0,40}?\b(?:better|higher|larger|greater|above|more "
-    r"accurate|superior))\b"
-)
-_WORSE: Final = (
-    r"(?:underperform\w*|(?:is|are|was|were|performs?|performed|does|did|scores?|falls?|"
-    r"lags?|reache[sd]|gives?|has|have|had|attains?|"
-    r"yields?)[\w\s,%.±()-]{0,40}?\b(?:worse|lower|smaller|below|behind|less accurate|"
-    r"inferior))\b"
-)
-_BEST: Final = r"\b(?:best|highest|largest|greatest|top|strongest|wins?|leads?|most accurate|maxim\w+)\b"
-_WORST: Final = r"\b(?:worst|lowest|smallest|weakest|least accurate|poorest|minim\w+)\b"
-_RISES: Final = r"\b(?:increas\w+|ris(?:es?|ing)|rose|grow\w*|grew|improv\w+|gains?|goes up|went up|monotonically up)\b"
-_FALLS: Final = (
-    r"\b(?:decreas\w+|declin\w+|drop\w*|fall(?:s|ing)?|fell|degrad\w+|deteriorat\w+|"
-    r"worsen\w*|reduc\w+|loses?|lost|goes down|shrink\w*)\b"
-)
-_NEGATED: Final = re.compile(
-    r"\b(?:not|no longer|never|neither|fails? to|does not|do not|did not|isn't|doesn't|cannot|without being)\b", re.I
-)
-
-
-_CLAUSE: Final = re.compile(r",\s*(?:while|whereas|but|and then)\s+|\bwhereas\b|\bwhile\b|(?<!\ball )\bbut\b")
+_KINDS: Final = {
+    "above": re.compile(r"\b(?:higher|larger|greater|above|exceeds?|exceeded)\b", re.I),
+    "below": re.compile(r"\b(?:lower|smaller|below)\b", re.I),
+    "highest": re.compile(r"\b(?:highest|largest|greatest)\b", re.I),
+    "lowest": re.compile(r"\b(?:lowest|smallest)\b", re.I),
+    "equal": re.compile(r"\b(?:no difference|the same|equal|identical)\b", re.I),
+    "rises": re.compile(r"\b(?:increas(?:es?|ed|ing)|ris(?:es?|ing)|rose|grow(?:s|ing)?|grew)\b", re.I),
+    "falls": re.compile(r"\b(?:decreas(?:es?|ed|ing)|declin(?:es?|ed)|drop(?:s|ped)?|falls?|fell|shrinks?)\b", re.I),
+}
 _DRIVER: Final = re.compile(
-    r"\b(?:as|when|if|with)\b[^,;.]{0,200}?\b(?:increas\w+|gr[eo]w\w*|ris\w+|rose|higher|larger|more|decreas\w+|declin\w+|fall\w*|"
-    r"drop\w*|shrink\w*|goes from [\d.]+ to [\d.]+)\b",
+    r"\b(?:(?:as|when)(?:\s+[^\s,;.]+){1,4}?\s+(?:increas\w+|grows?|ris\w+|decreas\w+|declin\w+|falls?)"
+    r"|with\s+(?:increasing|growing|decreasing))\b",
     re.I,
 )
 """`as p grows`: what drives a trend, not the trend."""
-_NUMERIC: Final = re.compile(r"[-+]?[\d.]+%?")
+_PIVOT: Final = re.compile(r"\b(?:than|above|below|exceeds?|exceeded)\b", re.I)
+_EVERY: Final = re.compile(r"\b(?:all|each|every|both)\b", re.I)
+_SCOPE: Final = frozenset({"on", "in", "under", "at", "across", "over", "from", "to", "with"})
+_BY: Final = frozenset({"by", "for", "is", "was", "are", "were", "of"})
+_GRAMMAR: Final = re.compile(
+    r"an?|all|and|as|be|between|both|d(?:id|ifference|o|oes)|each|every|g[ai]ves?|ha[sd]|have|it|its|reach(?:e[sd])?"
+    r"|(?:achieve|obtain|score|yield|attain)(?:e?[sd])?|respectively|same|than|that|th(?:e|eir|ese|is)|using|we|when|where"
+    r"|whereas|while|" + "|".join(sorted(_SCOPE | _BY))
+)
+"""Words that say nothing of their own beside those above."""
+
+Values = Mapping[int, tuple[float, float]]
+"""Index of a claim -> (value, what it may differ by)."""
+_Check = bool | None
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text that say anything."""
+    return [piece.strip() for piece in _SENTENCE.split(text) if re.search(r"\w", piece)]
+
+
+def judge_sentence(
+    sentence: str, vocabulary: Vocabulary, claims: Sequence[NumericClaim], own: Values, expected: Values
+) -> Verdict:
+    """Pass: it says what the numbers say; fail: it contradicts them; unknown: not understood, or too close to say.
+
+    Args:
+        sentence: one sentence of a conclusion.
+        vocabulary: of the task's claims.
+        claims: the expected numbers.
+        own: the reported numbers in the claims' scale.
+        expected: the expected ones; they decide where none is reported.
+    """
+    if len(sentence) > _LONGEST or "?" in sentence:
+        return Verdict.UNKNOWN
+    tokens = tokens_of(sentence)
+    readings = vocabulary.read(tokens, several=True)
+    taken = {tokens[i].start for reading in readings for i in reading.positions}
+    numbers = [n for n in find_numbers(sentence) if not any(n.start <= start < n.end for start in taken)]
+    read = _Sentence(sentence, tokens, readings, vocabulary, claims, own, expected, numbers)
+    if any(reading.doubtful for reading in readings) or not read.understood(taken):
+        return Verdict.UNKNOWN
+    driver = _DRIVER.search(sentence)
+    plain = sentence if driver is None else f"{sentence[: driver.start()]} {sentence[driver.end() :]}"
+    cues = [(name, cue) for name, pattern in _KINDS.items() for cue in pattern.finditer(plain)]
+    if len(cues) > 1:
+        return Verdict.UNKNOWN  # which name belongs to which comparison is not known
+    checks = [read.numbers_hold()] if numbers else []
+    if cues:
+        checks.append(read.comparison_holds(cues[0][0], cues[0][1], driver))
+    if not checks or None in checks:
+        return Verdict.UNKNOWN
+    return Verdict.PASS if all(checks) else Verdict.FAIL
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """One comparison that a text makes."""
+class _Sentence:
+    text: str
+    tokens: Sequence[Token]
+    readings: Sequence[Reading]
+    vocabulary: Vocabulary
+    claims: Sequence[NumericClaim]
+    own: Values
+    expected: Values
+    numbers: Sequence[Number]
+    """Those that name no condition."""
 
-    subject: str
-    relation: Relation
-    other: str
-    """Entity on the other side; empty for `best`, `worst`, and for trends."""
-    where: tuple[str, ...]
-    """Other entities of the sentence: the conditions under which it is said to hold."""
-    quote: str
-    negated: bool = False
-    left_out: tuple[str, ...] = ()
-    """Entities that a superlative names as no candidates."""
-    limited: bool = False
-    """A superlative among some of the candidates, which words alone may tell apart."""
+    def understood(self, taken: set[int]) -> bool:
+        """Is every word a name of the task, a comparison or grammar, and every number a number?"""
+        known = {word for axis in self.vocabulary.axes for word in axis.vocabulary()}
+        told = re.sub(
+            r"\bno difference\b", "equal", " ".join(t.text for t in self.tokens if t.start not in taken), flags=re.I
+        )
+        held = sum(any(n.start <= t.start < n.end for n in self.numbers) for t in self.tokens if t.number is not None)
+        words = [word for word in told.split() if not word[0].isdigit()]
+        loose = sum(token.number is not None and token.start not in taken for token in self.tokens)
+        return held == loose and all(
+            _GRAMMAR.fullmatch(word)
+            or any(pattern.fullmatch(word) for pattern in _KINDS.values())
+            or any(agree(word, other) for other in known)
+            for word in words
+        )
 
+    # --- numbers
 
-def entities_in(text: str, entities: Sequence[str]) -> list[tuple[int, str]]:
-    """(position, entity) of every known name in a text, longest names first where they overlap, in order."""
-    found: list[tuple[int, int, str]] = []
-    for entity in sorted(set(entities), key=lambda name: (-len(name), name)):
-        for form in _forms(entity):
-            for match in re.finditer(rf"(?<![\w-]){form}(?![\w-])", text, re.I):
-                if not any(match.start() < end and start < match.end() for start, end, _ in found):
-                    found.append((match.start(), match.end(), entity))
-    return [(start, entity) for start, _, entity in sorted(found)]
+    def numbers_hold(self) -> _Check:
+        """Is every number that of the claim whose conditions are named? In order, where one condition has several."""
+        open_ = [axis for axis, reading in enumerate(self.readings) if len(reading.values) > 1]
+        if len(open_) > 1 or len(self.numbers) != (len(self.readings[open_[0]].values) if open_ else 1):
+            return None
+        if not open_:
+            return self._number_holds(self._scope(-1), self.numbers[0])
+        axis = open_[0]
+        answers = [
+            self._number_holds([i for i in self._scope(axis) if self.vocabulary.places[i][axis] == value], number)
+            for value, number in zip(self.readings[axis].values, self.numbers, strict=True)
+        ]
+        if None in answers or all(answers):
+            return None if None in answers else True
+        marks = [(self._at(axis, value), 0) for value in self.readings[axis].values]
+        marks = sorted(marks + [(number.start, 1) for number in self.numbers])
+        return False if all(one[1] != two[1] for one, two in pairwise(marks)) else None  # each beside its own value
 
+    def _number_holds(self, cells: Sequence[int], number: Number) -> _Check:
+        if len(cells) != 1:
+            return None
+        claim = self.claims[cells[0]]
+        value, room = self.own.get(cells[0], self.expected[cells[0]])
+        scales = (1.0, 100.0, 0.01) if (claim.unit or "").strip() == "%" or number.percent else (1.0,)
+        near = False
+        for told, unit in ((number.value * s, half_unit(number.decimals) * s * 1.001) for s in scales):
+            if abs(told - value) <= unit:
+                return True
+            near |= abs(told - value) <= unit + room or claim.band.holds(told)
+        return None if near else False
 
-def _forms(entity: str) -> list[str]:
-    """Patterns for a name: as it is, and without what a paper adds in brackets (`CAW (ours)`)."""
-    plain = re.sub(r"\s*\((?:ours|full|proposed|baseline)\)", "", entity, flags=re.I).strip()
-    forms = [entity] if plain == entity or not plain else [entity, plain]
-    return [
-        r"[\s_-]*".join(re.escape(part) for part in re.split(r"[\s_-]+", form) if part)
-        for form in forms
-        if core_words(form)
-    ]
+    # --- comparisons
 
+    def comparison_holds(self, kind: str, cue: re.Match[str], driver: re.Match[str] | None) -> _Check:
+        """Does the one comparison of the sentence hold among the numbers?"""
+        if kind in {"rises", "falls"}:
+            backwards = (
+                driver is not None and _KINDS["falls"].search(driver[0].replace("decreasing", "falls")) is not None
+            )
+            return self._trend("above" if (kind == "rises") != backwards else "below")
+        if driver is not None:
+            return None
+        if kind in {"highest", "lowest"}:
+            return self._extreme(kind, cue.start())
+        return self._pair(kind)
 
-def read_statements(text: str, axes: Mapping[str, str]) -> list[Statement]:
-    """The comparative statements of a text, in order.
+    def _pair(self, kind: str) -> _Check:
+        """`A is higher than B`, `A and B are equal`: the one condition with a value on either side of the pivot."""
+        pivot = _PIVOT.search(self.text)
+        if (pivot is None) != (kind == "equal"):
+            return None
+        found = []
+        for axis, reading in enumerate(self.readings):
+            border = pivot.start() if pivot else self._at(axis, reading.values[0]) + 1 if reading.values else 0
+            left = [value for value in reading.values if self._at(axis, value) < border]
+            if left and len(left) < len(reading.values):
+                found.append((axis, left, [value for value in reading.values if value not in left]))
+            elif len(left) > 1:
+                return None
+        if len(found) != 1 or len(found[0][1]) != 1 or found[0][0] == 0:
+            return None
+        axis, (one,), others = found[0]
+        groups = [group for group in self._groups(axis) if one in group and set(others) <= set(group)]
+        return self._over([[self._order(group[one], group[o], kind) for o in others] for group in groups])
 
-    Args:
-        text: a conclusion.
-        axes: known name -> the variable that it is a value of (a variable's own name -> itself).
-    """
-    found: list[Statement] = []
-    for sentence in _SENTENCE.split(text):
-        for clause in _CLAUSE.split(sentence[:LONGEST_SENTENCE]):
-            found += _of_clause(clause.strip(), axes)
-    return found
+    def _extreme(self, kind: str, at: int) -> _Check:
+        """`A has the highest accuracy on D`, `the lowest on D is that of A`: A is what no preposition makes a scope."""
+        named = [(self._at(a, v), a, v) for a, reading in enumerate(self.readings) if a for v in reading.values]
+        bare = [one for one in named if self._word_before(one[1], one[2]) not in _SCOPE]
+        first = [one for one in bare if one[0] < at] or [
+            one for one in bare if self._word_before(one[1], one[2]) in _BY
+        ]
+        if len(first) != 1 or len(bare) > 1 or not self._one_metric():
+            return None
+        _, axis, one = first[0]
+        groups = [group for group in self._groups(axis) if one in group and len(group) > 1]
+        way = "above" if kind == "highest" else "below"
+        return self._over([[self._order(g[one], g[other], way) for other in g if other != one] for g in groups])
 
+    def _trend(self, way: str) -> _Check:
+        """Along the one numeric condition that is named: every step goes that way, or the ends go the other."""
+        words = {token.text for token in self.tokens}
+        axes = [i for i, axis in enumerate(self.vocabulary.axes) if i and axis.numeric and words & set(axis.words)]
+        if len(axes) != 1 or not self._one_metric():
+            return None
+        order = self.vocabulary.axes[axes[0]].numbers.__getitem__
+        ends = sorted(map(order, self.readings[axes[0]].values))
+        cells: list[list[_Check]] = []
+        for group in self._groups(axes[0]):
+            steps = [v for v in sorted(group, key=order) if not ends or ends[0] <= order(v) <= ends[-1]]
+            if len(steps) > 1:
+                whole = self._order(group[steps[-1]], group[steps[0]], way)
+                straight = all(self._order(group[b], group[a], way) is not False for a, b in pairwise(steps))
+                cells.append([whole if straight or not whole else None])
+        return self._over(cells)
 
-def _of_clause(clause: str, axes: Mapping[str, str]) -> list[Statement]:
-    driven = _DRIVER.search(clause)
-    plain = f"{clause[: driven.start()]} {clause[driven.end() :]}" if driven else clause
-    named = entities_in(clause, list(axes))
-    if not named:
-        return []
-    negated = bool(_NEGATED.search(clause))
-    kept = entities_in(plain, list(axes))
-    found: list[Statement] = []
-    for relation, pattern in (("above", _BETTER), ("below", _WORSE)):
-        for match in re.finditer(pattern, plain, re.I):
-            found += _pairs(plain, kept, match, relation, negated, axes)
-    if not found:
-        for relation, pattern in (("best", _BEST), ("worst", _WORST)):
-            if match_ := re.search(pattern, plain, re.I):
-                found += _extreme(plain, kept, match_, relation, negated, axes)
-    if not found:
-        found += _trend(clause, plain, driven, named, negated, axes)
-    return found
+    def _order(self, one: int, two: int, kind: str) -> _Check:
+        """A relation between two claims, by the reported numbers where both are there; None: too close to say."""
+        both = one in self.own and two in self.own
+        (a, room), (b, more) = (self.own[one], self.own[two]) if both else (self.expected[one], self.expected[two])
+        if kind == "equal":
+            return True if abs(a - b) <= min(room, more) else False if abs(a - b) > room + more else None
+        high, low = (one, two) if kind == "above" else (two, one)
+        holds = a > b if kind == "above" else a < b
+        if both:
+            return None if a == b else holds and self.claims[high].band.high >= self.claims[low].band.low
+        return holds if abs(a - b) > room + more else None
 
+    def _over(self, cells: Sequence[Sequence[_Check]]) -> _Check:
+        """Over all cells in scope: holding in all is true, in none false; in some it is false where `all` is said."""
+        answers: list[_Check] = [False if False in cell else None if None in cell else True for cell in cells]
+        if not answers or all(answers):
+            return True if answers else None
+        none_holds = all(answer is False for answer in answers)
+        return False if False in answers and (none_holds or _EVERY.search(self.text)) else None
 
-def _trend(
-    clause: str,
-    plain: str,
-    driven: re.Match[str] | None,
-    named: list[tuple[int, str]],
-    negated: bool,
-    axes: Mapping[str, str],
-) -> list[Statement]:
-    """`accuracy falls as p grows`; a driver that falls turns the direction round."""
-    for relation, pattern in (("rises", _RISES), ("falls", _FALLS)):
-        if re.search(pattern, plain, re.I):
-            backwards = driven is not None and re.search(_FALLS, driven[0], re.I) is not None
-            turned: Relation = {"rises": "falls", "falls": "rises"}[relation] if backwards else relation  # type: ignore[assignment]
-            subject = next((name for _, name in named if axes[name] != name), named[0][1])
-            rest = tuple(name for _, name in named if name != subject)
-            return [Statement(subject, turned, "", rest, clause[:200], negated)]
-    return []
+    # --- names
 
+    def _at(self, axis: int, value: str) -> int:
+        return self.tokens[min(self.readings[axis].named[value])].start
 
-def _pairs(
-    clause: str,
-    named: list[tuple[int, str]],
-    match: re.Match[str],
-    relation: str,
-    negated: bool,
-    axes: Mapping[str, str],
-) -> list[Statement]:
-    """`A outperforms B (and C) on D`: the nearest name before the verb against names of the same variable behind it."""
-    left = [name for position, name in named if position < match.start()]
-    right = [name for position, name in named if position >= match.start()]
-    behind = [name for position, name in named if position >= match.end() - 1]
-    for subject in reversed(left):
-        others = [name for name in behind if axes[name] == axes[subject] and name != subject]
-        if others and axes[subject] != subject:
-            where = tuple(name for name in [*left, *right] if axes[name] != axes[subject])
-            return [
-                Statement(subject, _relation(relation), other, where, clause[:200], negated)
-                for other in dict.fromkeys(others)
-            ]
-    return []
+    def _word_before(self, axis: int, value: str) -> str:
+        """The word before a value, its condition's own words apart (`with weights none`, `at β = 3`)."""
+        own = self.vocabulary.axes[axis].vocabulary() | {"the"}
+        before = self.tokens[: min(self.readings[axis].named[value])]
+        return next((token.text for token in reversed(before) if token.text not in own), "")
 
+    def _one_metric(self) -> bool:
+        return not self.vocabulary.telling(0) or len(self.readings[0].values) == 1
 
-def _extreme(
-    clause: str,
-    named: list[tuple[int, str]],
-    match: re.Match[str],
-    relation: str,
-    negated: bool,
-    axes: Mapping[str, str],
-) -> list[Statement]:
-    """`A is best on D`; `the highest accuracy is reached by A`; numbers are conditions, not candidates."""
-    values = [(position, name) for position, name in named if axes[name] != name and not _NUMERIC.fullmatch(name)]
-    before = [name for position, name in values if position < match.start()]
-    after = [name for position, name in values if position >= match.start()]
-    by = re.search(r"\b(?:for|by|with|is|was|are)\s|:", clause[match.end() :])
-    if before:
-        subject = before[0] if not re.match(r"\s*(?:on|in|under|at|among|across|for)\b", clause, re.I) else before[-1]
-    elif after and by:
-        subject = after[0]
-    else:
-        return []
-    where = tuple(name for _, name in named if axes[name] != axes[subject])
-    limit = LIMITED.search(clause)
-    without = [] if limit is None else entities_in(limit["names"] or limit["kept"] or "", list(axes))
-    left_out = tuple(name for _, name in without if name != subject and axes[name] == axes[subject])
-    return [Statement(subject, _relation(relation), "", where, clause[:200], negated, left_out, limit is not None)]
+    def _scope(self, left_out: int) -> list[int]:
+        """Claims that have, on every axis but one, a value that is named, or any where none is."""
+        return [
+            index
+            for index, place in enumerate(self.vocabulary.places)
+            if all(a == left_out or not r.values or place[a] in r.values for a, r in enumerate(self.readings))
+        ]
 
-
-def _relation(name: str) -> Relation:
-    return {"best": "best", "worst": "worst", "above": "above", "below": "below"}[name]  # type: ignore[return-value]
-
-
-def says(text: str, name: str) -> bool:
-    """Are the telling words of a name in a text?"""
-    return core_words(name) <= set(words(text))
+    def _groups(self, axis: int) -> list[dict[str, int]]:
+        """Claims in scope that differ in nothing but their value on an axis: value -> claim."""
+        found: dict[tuple[str | None, ...], dict[str, int]] = {}
+        for index in self._scope(axis):
+            place = self.vocabulary.places[index]
+            if (value := place[axis]) is not None:
+                found.setdefault((*place[:axis], *place[axis + 1 :]), {})[value] = index
+        return list(found.values())

@@ -17,10 +17,11 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from evaluation.failure_evidence import log_files
-from evaluation.metrics import Metric, mark
+from evaluation.metrics import FULL_MARKS, RANKED_BY, Metric, mark
 from evaluation.report.cleaning import cleaner
 from evaluation.report.diffs import Patch, read_patch
 from evaluation.report.event_views import KIND_NAMES, events_html
+from evaluation.report.measured import MEANINGS, basis_of, keyless_scores, load_measurement, measured_text
 from evaluation.report.results import Episode
 from evaluation.report.tables import bounds_text_of, dollars, percent
 from evaluation.scores import EpisodeScores
@@ -51,7 +52,7 @@ _ANSWERS: Final = frozenset({ViolationKind.PAPER_ACCESS, ViolationKind.GIT_HISTO
 """Violations after which an agent's texts may hold the answer."""
 _BOUND_BY_TRUTH: Final = frozenset({"oracle"})
 _SHOWN: Final = (
-    Metric.M, Metric.D, Metric.I, Metric.E, Metric.C, Metric.I_E, Metric.C_D, Metric.ALL, Metric.ALL_E,
+    RANKED_BY, Metric.M, Metric.D, Metric.I, Metric.E, Metric.C, Metric.I_E, Metric.C_D, Metric.ALL, Metric.ALL_E,
 )  # fmt: skip
 
 Clean = Callable[[str], str]
@@ -105,6 +106,7 @@ def episode_page(
         "question": "" if withheld else _question(records.events, clean),
         "integrity": _integrity(records.integrity, clean, public),
         "judged": _judged(records.judgement, clean, public),
+        "keyless": _keyless(episode.scores),
         "grader": _grader(records.judgement.grader) if records.judgement else "",
         "execution": _execution(records.execution, episode.folder.root, clean, withheld=bool(withheld)),
         "analysis": []
@@ -196,7 +198,20 @@ def _mark_view(scores: EpisodeScores, metric: Metric) -> dict[str, str]:
     value, low, high = mark(scores, metric)
     kind = "unknown" if value is None else "pass" if value >= 1 else "fail" if value <= 0 else ""
     title = f"unknown, {bounds_text_of(low, high)} per cent" if value is None else f"{percent(value)} per cent"
-    return {"name": metric.value, "text": "?" if value is None else f"{100 * value:.0f}", "kind": kind, "title": title}
+    basis = "" if metric in FULL_MARKS else basis_of(scores, metric)
+    shown = "?" if value is None else f"{100 * value:.0f}"
+    return {"name": metric.value, "text": shown, "kind": kind, "title": title, "basis": basis}
+
+
+def _keyless(scores: EpisodeScores) -> list[tuple[str, str, str]]:
+    """(score, what it rests on, how well that did) of the scores that no language model gave."""
+    graders = [f"{role}: {_grader(grader)}" for role, grader in scores.graders]
+    measurement = load_measurement()
+    return [
+        (metric.value, MEANINGS[metric], measured_text(measurement, metric))
+        for metric in keyless_scores(graders)
+        if mark(scores, metric).value is not None
+    ]
 
 
 def _integrity(report: IntegrityReport | None, clean: Clean, public: bool) -> dict[str, Any] | None:
@@ -253,7 +268,7 @@ def _judged(judgement: Judgement | None, clean: Clean, public: bool) -> list[dic
         return {
             "verdict": item.verdict.value,
             "text": clean(item.text),
-            "reason": clean(item.reason) + votes,
+            "reason": clean(item.reason) + votes + (" (the task tells it: it shows nothing)" if item.told else ""),
             "quote": clean(item.quote),
             "where": clean(item.where),
         }
@@ -283,6 +298,9 @@ def _execution(report: ExecutionReport | None, root: Path, clean: Clean, *, with
         "exit_code": report.exit_code,
         "duration_s": report.duration_s,
         "outputs": [] if withheld else [(clean(name), produced) for name, produced in report.outputs],
+        "perturbed": []
+        if withheld
+        else [(item.perturbation.value, item.verdict.value, clean(item.reason)) for item in report.counterfactuals],
         "logs": [] if withheld else _logs(root, report.log, clean),
     }
 

@@ -1,4 +1,4 @@
-"""The HTML report: an index of one file, and a page per episode beside it.
+"""The HTML report: an index of one file, the matrix of tasks and agents, and a page per episode beside them.
 
 Pages are written again only when what they are made from has changed (size and time of the records, mode, version of
 the templates), so that a report of a growing run costs what has grown. `manifest.json` holds what each was made from.
@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from evaluation.failures import Taxonomy
 from evaluation.report.index_page import index_page
+from evaluation.report.matrix_page import matrix_page
 from evaluation.report.pages import TEMPLATES, Page, asset, remove_page, renderer, write_pages
 from evaluation.report.results import Configuration, Episode, Results, configuration_of
 from evaluation.report.summary import Summary
@@ -90,6 +91,12 @@ def write_html(
     index = out / "index.html"
     text = index_page(results, summary, taxonomy, folders, render, title=title, public=public, pages=pages)
     write_text(index, text)
+    matrix = out / "matrix.html"
+    if summary.entries:
+        text = matrix_page(results, summary, folders, render, title=title, public=public, pages=pages)
+        write_text(matrix, text)
+    else:  # of an earlier report
+        matrix.unlink(missing_ok=True)
     return HtmlReport(index, len(made), len(todo))
 
 
@@ -155,6 +162,14 @@ def _conflict(out: Path, cause: str) -> ExpbenchError:
 def _version() -> str:
     """Digest of everything that makes a page, so that an upgrade writes all pages again."""
     package = files("evaluation.report")
-    sources = ("episode_page.py", "event_views.py", "diffs.py", "cleaning.py", "pages.py")
+    sources = (
+        "episode_page.py",
+        "event_views.py",
+        "diffs.py",
+        "cleaning.py",
+        "pages.py",
+        "measured.py",
+        "measured.json",
+    )
     texts: Iterable[str] = [*(asset(name) for name in (*TEMPLATES, "episode.css", "episode.js", "base.css"))]
     return text_digest("\n".join([*texts, *((package / name).read_text(encoding="utf-8") for name in sources)]))

@@ -12,14 +12,15 @@ from typing import Any, Final, Literal
 from markupsafe import Markup
 
 from evaluation.failures import FailureType, Taxonomy
-from evaluation.metrics import TABLE_1, Estimate, Metric, mark
+from evaluation.metrics import RANKED_BY, Convention, Estimate, Metric, mark
 from evaluation.report import charts
 from evaluation.report.cleaning import clean_text
 from evaluation.report.episode_page import Render
 from evaluation.report.families import headline
+from evaluation.report.marks import name_of
 from evaluation.report.results import Configuration, Episode, Results, configuration_of
 from evaluation.report.scatter import family_scatter
-from evaluation.report.summary import LEADERBOARD, Entry, Summary
+from evaluation.report.summary import CATEGORY_METRICS, LEADERBOARD, Entry, Summary
 from evaluation.report.tables import Table, all_tables, amount_text, bounds_text, family_value, percent, range_text
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from pipeline.task import Family
@@ -30,11 +31,20 @@ _PARTS: Final[tuple[tuple[str, str], ...]] = (
     ("leaderboard", "Leaderboard"), ("cost", "Cost and time"), ("strictness", "Strictness"),
     ("categories", "Categories"), ("stability", "Stability"), ("failures", "Failure types"), ("episodes", "Episodes"),
 )  # fmt: skip
-_PARETO: Final = (Metric.ALL_E, Metric.ALL, Metric.I_E, Metric.C_D, Metric.C, Metric.D, Metric.I, Metric.E)
+_PARETO: Final = (RANKED_BY, Metric.ALL_E, Metric.ALL, Metric.I_E, Metric.C_D, Metric.C, Metric.D, Metric.I, Metric.E)
 _AMOUNTS: Final[tuple[Literal["cost", "time"], ...]] = ("cost", "time")
 _STATUSES: Final = tuple(EpisodeStatus)
 _WHOLE: Final = 1000
-_TABLES: Final = ("leaderboard", "bounds", "cost", "strictness", "stability", "repeats", "pass-rates")
+_TABLES: Final = (
+    "leaderboard",
+    "scores",
+    "exp-bench",
+    "cost",
+    "strictness",
+    "stability",
+    "repeats",
+    "pass-rates",
+)
 
 
 def index_page(
@@ -72,18 +82,20 @@ def index_page(
             "tables": {name: tables.get(name) for name in (*_TABLES, "categories")},
             "parts": _parts(summary, taxonomy),
             "leaderboard": LEADERBOARD,
-            "lines": [_line(index, entry) for index, entry in enumerate(summary.entries)],
+            "lines": [_line(index, entry, len(summary.entries)) for index, entry in enumerate(summary.entries)],
             "graders": summary.graders,
             "family_parts": _family_parts(summary, order, tables),
             "legend": charts.legend([entry.label for entry in summary.entries]),
             "pareto_views": _pareto_views(summary) if summary.entries else [],
             "ladder_views": [
-                ("execution-checked episodes (Fig. 6b)", charts.ladder_lines(summary.entries, everywhere=False)),
-                ("all episodes", charts.ladder_lines(summary.entries, everywhere=True)),
+                ("all episodes", charts.ladder_lines(summary.entries, Convention.STRICT)),
+                ("execution-checked episodes (EXP-Bench)", charts.ladder_lines(summary.entries, Convention.PAPER)),
             ],
-            "category_views": [(metric.value, charts.category_bars(summary, metric)) for metric in TABLE_1],
+            "category_views": [
+                (metric.value, charts.category_bars(summary, metric)) for metric in CATEGORY_METRICS if summary.entries
+            ],
             "category_rows": _category_rows(tables.get("categories"), summary, order, categories),
-            "stability": charts.stability_dots(summary) if summary.entries else "",
+            "stability": charts.stability_bars(summary) if summary.entries else "",
             "taxonomy": taxonomy,
             "types": types,
             "failure_chart": charts.failure_bars(taxonomy, {item.id: item.name for item in types}) if taxonomy else "",
@@ -156,29 +168,44 @@ def _types(taxonomy: Taxonomy | None, public: bool) -> tuple[FailureType, ...]:
     )
 
 
-def _line(index: int, entry: Entry) -> dict[str, Any]:
+def _line(index: int, entry: Entry, count: int) -> dict[str, Any]:
     def cell(number: int, item: Estimate) -> dict[str, Any]:
-        interval = f" 95 % interval {range_text(item.interval)}." if item.interval else ""
-        bounds = bounds_text(item)
-        wide = f" With the unknown ones between {bounds}." if bounds else ""
+        bounds, interval = bounds_text(item), range_text(item.interval)
+        told = f" 95 % interval {interval}." if interval else ""
+        told += f" With the unknown ones between {bounds}." if bounds else ""
+        ranks = item.metric is RANKED_BY
+        small = [
+            f"known {percent(item.mean)}" if ranks and bounds else "",
+            interval,
+            "" if ranks or not bounds else f"({bounds})",
+        ]
+        small.append(f"restated {entry.restated}" if item.metric is Metric.D and entry.restated else "")
         return {
-            "text": percent(item.mean),
-            "share": item.mean,
-            "interval": range_text(item.interval),
-            "bounds": bounds,
+            "name": item.metric.value,
+            "text": bounds if ranks and bounds else percent(item.mean),
+            "share": item.low if ranks else item.mean,
+            "small": [text for text in small if text],
             "metric_index": number,
-            "title": f"{item.metric.value}: mean over {item.known} of {item.n} episodes.{interval}{wide}",
+            "title": f"{item.metric.value}: mean over {item.known} of {item.n} episodes.{told}",
         }
 
     return {
         "index": index,
         "entry": entry,
+        "name": name_of(index, entry.label, count),
         "key": Markup('<svg class="key" viewBox="-8 -8 16 16" aria-hidden="true">{}</svg>').format(
             charts.mark_of(index)
         ),
         "cells": [cell(number, item) for number, item in enumerate(entry.estimates)],
-        "cost": amount_text(entry, "cost"),
-        "time": amount_text(entry, "time"),
+        "without": [
+            row
+            for row in (
+                (_STATUSES.index(EpisodeStatus.BLOCKED), entry.blocked, "blocked", "cannot be carried out here"),
+                (_STATUSES.index(EpisodeStatus.UNKNOWN), entry.unknown, "lost", "the machinery failed"),
+            )
+            if row[1]
+        ],
+        "others": [("cost", amount_text(entry, "cost")), ("time", amount_text(entry, "time"))],
     }
 
 
@@ -200,7 +227,7 @@ def _category_rows(
 ) -> list[dict[str, Any]]:
     if table is None:
         return []
-    metrics = [LEADERBOARD.index(metric) for metric in TABLE_1]
+    metrics = [LEADERBOARD.index(metric) for metric in CATEGORY_METRICS]
     return [
         {"cells": cells, "agent": order[row.label], "category": categories.index(row.category), "metrics": metrics}
         for cells, row in zip(table.rows, summary.categories, strict=True)

@@ -6,25 +6,45 @@ Series differ in colour and in the shape of their marks. Non-goal: what is plott
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 __all__ = [
-    "LABEL", "WIDTH", "Axis", "amount_axis", "apart", "axis_title", "ceiling_of", "grid_y", "marker", "round_step",
-    "series_class", "stem", "svg", "ticks_x", "whisker",
+    "LABEL", "LINE", "WIDTH", "Axis", "amount_axis", "apart", "axis_title", "beside", "ceiling_of", "grid_y", "leader",
+    "marker", "name_of", "numbered", "round_step", "series_class", "shortened", "svg", "ticks_x", "whisker",
 ]  # fmt: skip
 
 _COLOURS: Final = 8
 WIDTH: Final = 760
 LABEL: Final = 26
 """Characters of a label inside a chart; the legend has all of it."""
+LINE: Final = 15.0
+"""Height of a line of labels."""
+_NAMED: Final = 12
+"""Series up to which a plot has their names; above it has their numbers, which the legend explains."""
+_CHARACTER: Final = 6.9
 
 
 def series_class(index: int) -> str:
     """CSS class of a series."""
     return f"s{index % _COLOURS}"
+
+
+def numbered(count: int) -> bool:
+    """Are so many series told apart by their number? Colours and marks repeat, and names would cover each other."""
+    return count > _NAMED
+
+
+def name_of(index: int, label: str, count: int) -> str:
+    """A series in a list: its name, with its number where the plots have numbers."""
+    return f"{index + 1}. {label}" if numbered(count) else label
+
+
+def shortened(label: str) -> str:
+    """A label of at most `LABEL` characters: its middle is left out, since models of one maker differ at the end."""
+    return label if len(label) <= LABEL else f"{label[: LABEL // 2 - 1]}…{label[-(LABEL // 2) :]}"
 
 
 class Axis(NamedTuple):
@@ -120,18 +140,60 @@ def whisker(index: int, x: float, low: float, high: float) -> Markup:
     )
 
 
-def stem(index: int, x: float, low: float, high: float) -> Markup:
-    """A line from the base to a mark."""
-    return Markup('<path class="stem {}" d="M{:.1f},{:.1f}V{:.1f}"/>').format(series_class(index), x, low, high)
-
-
 def axis_title(x: float, y: float, text: str) -> Markup:
     """What an axis shows."""
     return Markup('<text class="axis" text-anchor="middle" x="{:.1f}" y="{}">{}</text>').format(x, y, text)
 
 
+def leader(x1: float, y1: float, x2: float, y2: float) -> Markup:
+    """A thin line from a mark to its label."""
+    return Markup('<path class="grid" d="M{:.1f},{:.1f}L{:.1f},{:.1f}"/>').format(x1, y1, x2, y2)
+
+
+def beside(
+    points: Sequence[tuple[float, float, str]], box: tuple[float, float, float, float]
+) -> list[tuple[float, float] | None]:
+    """Places for labels beside their marks, so that no label covers another or a mark.
+
+    Args:
+        points: (x, y, label) of each mark.
+        box: left, top, right, bottom of where labels may be.
+
+    Returns:
+        The start and the base line of each label: the nearest free place, to the right of the mark where that is free;
+        None where there is no place left.
+    """
+    taken = [(x - 6, y - 6, x + 6, y + 6) for x, y, _ in points]
+    placed: list[tuple[float, float] | None] = []
+    for x, y, label in points:
+        width = _CHARACTER * len(label) + 2
+        places = ((*start, start[0] + width, start[1] + LINE - 2) for start in _around(x, y, width))
+        inside = (
+            place for place in places
+            if place[0] >= box[0] and place[1] >= box[1] and place[2] <= box[2] and place[3] <= box[3]
+        )  # fmt: skip
+        found = next((place for place in inside if not any(_meet(place, other) for other in taken)), None)
+        taken += [found] if found else []
+        placed.append((found[0] + 1, found[3] - 2) if found else None)
+    return placed
+
+
+def _around(x: float, y: float, width: float) -> Iterator[tuple[float, float]]:
+    """Upper left corners of a label on growing ellipses round a mark, the right side first."""
+    half = (LINE - 2) / 2
+    yield x + 8, y - half
+    for radius in range(16, 2 * WIDTH, 6):
+        for turn in (0, 8, 2, 14, 6, 10, 4, 12, 1, 15, 7, 9, 3, 13, 5, 11):
+            angle = math.pi * turn / 8
+            yield x + (radius + width / 2) * math.cos(angle) - width / 2, y + radius * math.sin(angle) - half
+
+
+def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
 def apart(
-    labels: Sequence[tuple[float, str]], distance: float = 15.0, lowest: float = math.inf
+    labels: Sequence[tuple[float, str]], distance: float = LINE, lowest: float = math.inf
 ) -> list[tuple[float, str]]:
     """Moves labels down until none covers another, and up again from `lowest` on; the order of the input is kept."""
     order = sorted(range(len(labels)), key=lambda index: labels[index][0])

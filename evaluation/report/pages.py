@@ -25,7 +25,7 @@ from evaluation.report.results import Episode
 
 __all__ = ["TEMPLATES", "Page", "asset", "remove_page", "renderer", "write_pages"]
 
-TEMPLATES: Final = ("index.html.j2", "episode.html.j2")
+TEMPLATES: Final = ("index.html.j2", "matrix.html.j2", "episode.html.j2")
 _LOADER: Final = 'const s=document.createElement("script");s.src="../../../assets/episode.js";document.body.append(s);'
 """The page's one inline script. It loads the shared one, which the content security policy lets it do."""
 _FEW: Final = 400
@@ -103,6 +103,7 @@ def renderer() -> Render:
     environment = Environment(loader=PackageLoader("evaluation.report"), autoescape=True, undefined=StrictUndefined)
     environment.globals |= {
         "css": _markup("base.css", "index.css"),
+        "matrix_css": _markup("base.css", "matrix.css"),
         "script": _markup("index.js"),
         "loader": Markup(_LOADER),  # noqa: S704 - our own
     }

@@ -117,6 +117,8 @@ def episode_rows(results: Results, *, public: bool = False) -> Iterator[dict[str
             "status": scores.status.value,
             "reason": "" if public else scores.reason,
             "execution_checked": scores.execution_checked,
+            "execution_grade": scores.execution_grade,
+            "design_restated": scores.design_restated,
         }
         for metric in Metric:
             row[metric.value] = mark(scores, metric).value
@@ -167,9 +169,10 @@ def write_parquet(path: Path, rows: Iterator[dict[str, Any]]) -> None:
 
     listed = list(rows)
     texts = {"run", "agent", "model", "task", "paper", "category", "family", "status", "reason", "limits", "graders"}
+    texts |= {"execution_grade", "lock"}
     whole = {"repeat", "input_tokens", "output_tokens", "model_calls"}
-    types = {name: pa.string() for name in texts | {"lock"}} | {name: pa.int64() for name in whole}
-    types["execution_checked"] = pa.bool_()
+    types = {name: pa.string() for name in texts} | {name: pa.int64() for name in whole}
+    types |= {name: pa.bool_() for name in ("execution_checked", "design_restated")}
     names = list(listed[0]) if listed else []
     schema = pa.schema([(name, types.get(name, pa.float64())) for name in names])
     sink = pa.BufferOutputStream()

@@ -16,18 +16,20 @@ from evaluation.report.marks import (
     LABEL,
     WIDTH,
     amount_axis,
-    apart,
     axis_title,
+    beside,
     ceiling_of,
     grid_y,
+    leader,
     marker,
+    numbered,
     round_step,
     series_class,
+    shortened,
     svg,
     ticks_x,
     whisker,
 )
-from pipeline.text import shorten
 
 __all__ = ["Point", "family_scatter", "front", "scatter"]
 
@@ -116,19 +118,23 @@ def scatter(points: Sequence[Point], amount: str, title: str, *, lower: bool = F
     if len(best) > 1:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in best)
         body.append(Markup('<polyline class="front" points="{}"/>').format(path))
-    labels = apart(
-        [(place[point.label][1], shorten(point.label, LABEL)) for point in points], lowest=height - bottom - 4
-    )
-    for point, (label_y, label) in zip(points, labels, strict=True):
+    many = numbered(len(points))
+    names = [str(point.series + 1) if many else shortened(point.label) for point in points]
+    marked = [(*place[point.label], name) for point, name in zip(points, names, strict=True)]
+    spots = beside(marked, (left, 0, WIDTH, height - bottom))
+    for point, name, spot in zip(points, names, spots, strict=True):
         x, y = place[point.label]
-        if point.interval:
+        if point.interval and not many:
             body.append(whisker(point.series, x, y_of(point.interval[0]), y_of(point.interval[1])))
+        if spot and math.hypot(spot[0] - x, spot[1] - y) > 2 * LABEL:
+            body.append(leader(x, y, spot[0], spot[1] - 4))
         body.append(marker(point.series, x, y, f"{point.label}: {title} {point.told}"))
-        body.append(
-            Markup('<text class="label {}" x="{:.1f}" y="{:.1f}">{}</text>').format(
-                series_class(point.series), x + 10, label_y + 4, label
+        if spot:
+            body.append(
+                Markup('<text class="label {}" x="{:.1f}" y="{:.1f}">{}</text>').format(
+                    series_class(point.series), *spot, name
+                )
             )
-        )
     logarithmic = " (log scale)" if x_axis.log else ""
     body.append(axis_title((left + WIDTH - right) / 2, height - 8, _UNITS[amount] + logarithmic))
     unit = f"{title} %" if share else f"{title}{' (lower is better)' if lower else ''}"

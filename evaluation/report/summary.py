@@ -11,9 +11,10 @@ from typing import ClassVar, Final
 import numpy as np
 
 from evaluation.metrics import (
-    CHECKED_ONLY,
     LADDER,
+    RANKED_BY,
     TABLE_1,
+    Convention,
     Estimate,
     Metric,
     PassRate,
@@ -22,10 +23,12 @@ from evaluation.metrics import (
     estimate,
     execution_checked,
     pass_rates,
+    rank_key,
     repeat_spread,
     stability,
 )
 from evaluation.report.families import FamilySection, family_sections
+from evaluation.report.measured import Measurement, load_measurement
 from evaluation.report.results import Configuration, Results, configuration_of
 from evaluation.report.scatter import front
 from evaluation.scores import EpisodeScores, EpisodeStatus
@@ -33,13 +36,19 @@ from evaluation.statistics import RESAMPLES, SEED, clustered_interval
 from pipeline.schema import Record, StoredRecord
 from pipeline.task import Family
 
-__all__ = ["LEADERBOARD", "STABLE", "Amount", "CategoryRow", "Entry", "Summary", "pareto", "summarise"]
+__all__ = [
+    "CATEGORY_METRICS", "LEADERBOARD", "PAPER_METRICS", "STABLE", "Amount", "CategoryRow", "Entry", "Summary", "pareto",
+    "summarise",
+]  # fmt: skip
 
-LEADERBOARD: Final = (Metric.M, *TABLE_1[:5], Metric.C_D, *TABLE_1[5:])
-"""The paper's Table 1 with the monitor and C·D beside it."""
+LEADERBOARD: Final = (RANKED_BY, Metric.M, *TABLE_1[:5], Metric.C_D, *TABLE_1[5:])
+"""What ranks, then the paper's Table 1 with the monitor and C·D beside it."""
 STABLE: Final = (Metric.D, Metric.I, Metric.E, Metric.C, Metric.I_E, Metric.C_D, Metric.ALL, Metric.ALL_E)
 """Metrics of Fig. 5: the single ones, then the conjunctions."""
-_REPEATED: Final = (Metric.C, Metric.E, Metric.ALL, Metric.ALL_E)
+_REPEATED: Final = (Metric.C, Metric.E, Metric.ALL, RANKED_BY)
+CATEGORY_METRICS: Final = (*TABLE_1, RANKED_BY)
+PAPER_METRICS: Final = (*TABLE_1, *LADDER)
+"""Table 1 and Fig. 6b."""
 
 Interval = Callable[..., tuple[float, float] | None]
 
@@ -59,7 +68,7 @@ class Entry(Record):
     """One line of the leaderboard: an agent with a model in one run."""
 
     rank: int
-    """By AllX·E, then C (EXP-Bench 4.1); equal where both are equal; unknown comes last."""
+    """By `rank_key`: the lower, then the upper bound of M·D·I·C·E over all episodes; equal where both are equal."""
     label: str
     agent: str
     model: str
@@ -73,15 +82,15 @@ class Entry(Record):
     unknown: int
     """Episodes that the machinery lost."""
     checked: int
-    """#E."""
+    """#E, those that were caught included."""
+    restated: int = 0
+    """Episodes whose D is a restatement."""
     estimates: tuple[Estimate, ...]
     """Of `LEADERBOARD`, with intervals."""
-    everywhere: tuple[Estimate, ...]
-    """Of `CHECKED_ONLY`, over all episodes instead of the execution-checked ones."""
     ladder: tuple[Estimate, ...]
-    """Fig. 6b over the execution-checked episodes, as the paper does it."""
-    ladder_all: tuple[Estimate, ...]
-    """The same over all episodes."""
+    """Of `LADDER`."""
+    paper: tuple[Estimate, ...]
+    """Of `PAPER_METRICS`, in EXP-Bench's own convention."""
     stability: tuple[Spread, ...]
     amounts: tuple[Amount, ...]
     repeat_spread: tuple[RepeatSpread, ...] = ()
@@ -107,7 +116,7 @@ class CategoryRow(Record):
     episodes: int
     checked: int
     estimates: tuple[Estimate, ...]
-    """Of `TABLE_1`, without intervals: most categories have few papers."""
+    """Of `CATEGORY_METRICS`, without intervals: most categories have few papers."""
 
 
 class Summary(StoredRecord):
@@ -125,6 +134,8 @@ class Summary(StoredRecord):
     """The other families, each with columns of its own."""
     graders: tuple[str, ...] = ()
     """Who graded, over all families."""
+    measurement: Measurement
+    """Of the keyless graders, on strangers' agents."""
     resamples: int = RESAMPLES
     seed: int = SEED
 
@@ -159,6 +170,7 @@ def summarise(results: Results, *, resamples: int = RESAMPLES, seed: int = SEED)
         categories=_categories({labels[item]: rows for item, rows in experiments.items()}),
         families=family_sections({labels[item]: rows for item, rows in groups.items()}, interval),
         graders=_graders(results.scores),
+        measurement=load_measurement(),
         resamples=resamples,
         seed=seed,
     )
@@ -175,7 +187,6 @@ def pareto(entries: Sequence[Entry], amount: str, metric: Metric) -> tuple[str, 
 
 
 def _entry(configuration: Configuration, label: str, rows: list[EpisodeScores], interval: Interval) -> Entry:
-    checked = [scores for scores in rows if execution_checked(scores)]
     repeats = len({scores.repeat for scores in rows})
     statuses = [scores.status for scores in rows]
     return Entry(
@@ -191,15 +202,11 @@ def _entry(configuration: Configuration, label: str, rows: list[EpisodeScores], 
         scored=statuses.count(EpisodeStatus.SCORED),
         blocked=statuses.count(EpisodeStatus.BLOCKED),
         unknown=statuses.count(EpisodeStatus.UNKNOWN),
-        checked=len(checked),
+        checked=sum(execution_checked(scores) for scores in rows),
+        restated=sum(scores.design_restated for scores in rows),
         estimates=tuple(estimate(rows, metric, interval=interval) for metric in LEADERBOARD),
-        everywhere=tuple(
-            estimate(rows, metric, interval=interval, everywhere=True)
-            for metric in LEADERBOARD
-            if metric in CHECKED_ONLY
-        ),
-        ladder=tuple(estimate(checked, metric) for metric in LADDER),
-        ladder_all=tuple(estimate(rows, metric) for metric in LADDER),
+        ladder=tuple(estimate(rows, metric) for metric in LADDER),
+        paper=tuple(estimate(rows, metric, Convention.PAPER) for metric in PAPER_METRICS),
         stability=tuple(stability(rows, metric) for metric in STABLE),
         amounts=_amounts(rows),
         repeat_spread=tuple(repeat_spread(rows, metric) for metric in LEADERBOARD) if repeats > 1 else (),
@@ -232,16 +239,11 @@ def _graders(rows: Sequence[EpisodeScores]) -> tuple[str, ...]:
 
 
 def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    def key(entry: Entry) -> tuple[float, float]:
-        means = [entry.estimate(metric).mean for metric in (Metric.ALL_E, Metric.C)]
-        first, second = (-1.0 if mean is None else mean for mean in means)
-        return -first, -second
-
-    ordered = sorted(entries, key=lambda entry: (*key(entry), entry.label))
+    ordered = sorted(entries, key=lambda entry: (*rank_key(entry.estimate(RANKED_BY)), entry.label))
     ranks: dict[tuple[float, float], int] = {}
     for place, entry in enumerate(ordered, 1):
-        ranks.setdefault(key(entry), place)
-    return tuple(entry.evolve(rank=ranks[key(entry)]) for entry in ordered)
+        ranks.setdefault(rank_key(entry.estimate(RANKED_BY)), place)
+    return tuple(entry.evolve(rank=ranks[rank_key(entry.estimate(RANKED_BY))]) for entry in ordered)
 
 
 def _categories(groups: dict[str, list[EpisodeScores]]) -> tuple[CategoryRow, ...]:
@@ -255,7 +257,7 @@ def _categories(groups: dict[str, list[EpisodeScores]]) -> tuple[CategoryRow, ..
             label=label,
             episodes=len(rows),
             checked=sum(execution_checked(scores) for scores in rows),
-            estimates=tuple(estimate(rows, metric) for metric in TABLE_1),
+            estimates=tuple(estimate(rows, metric) for metric in CATEGORY_METRICS),
         )
         for (category, label), rows in sorted(parts.items())
     )

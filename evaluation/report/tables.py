@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from evaluation.failures import Taxonomy
-from evaluation.metrics import LADDER, TABLE_1, Estimate
+from evaluation.metrics import LADDER, RANKED_BY, Convention, Estimate, Metric
 from evaluation.report.families import FamilyColumn, FamilyEstimate, FamilySection
-from evaluation.report.summary import LEADERBOARD, Entry, Summary
+from evaluation.report.measured import MEANINGS, keyless_scores, measured_text
+from evaluation.report.summary import CATEGORY_METRICS, LEADERBOARD, PAPER_METRICS, Entry, Summary
 from pipeline.schema import Record
 
 __all__ = [
@@ -88,8 +89,8 @@ def amount_text(entry: Entry, name: str) -> str:
 
 def all_tables(summary: Summary, taxonomy: Taxonomy | None = None) -> tuple[Table, ...]:
     """All tables of a report, in their order; those that have nothing to say are left out."""
-    tables = [_leaderboard(summary), _bounds(summary), _ladder(summary), _categories(summary), _stability(summary)]
-    tables += [_amounts(summary), _repeats(summary), _passes(summary)]
+    tables = [_leaderboard(summary), _bounds(summary), _scores(summary), _paper(summary), _ladder(summary)]
+    tables += [_categories(summary), _stability(summary), _amounts(summary), _repeats(summary), _passes(summary)]
     for section in summary.families:
         tables += [family_table(section), _other_metrics(section)]
     tables.append(_graders(summary))
@@ -109,15 +110,19 @@ def _leaderboard(summary: Summary) -> Table:
     return Table(
         name="leaderboard",
         title="Leaderboard",
-        note="Per cent, mean over the known episodes [95 % interval, bootstrapped over papers]. E, I·E and AllX·E over "
-        f"the #E execution-checked episodes. n counts all episodes, blocked and lost "
-        f"(unknown) ones included. Ranked by AllX·E, then C.{few}",
-        columns=("Rank", "Agent", *LEADERBOARD, "#E", "n", "Blocked", "Lost"),
+        note=f"Ranked by {RANKED_BY} over all episodes: by its lowest value (what is unknown counts as missed), then "
+        "by its highest. Per cent, mean over the known episodes [95 % interval, bootstrapped over papers]. An episode "
+        "that the monitor failed is 0 in everything. n counts all episodes, blocked and lost (unknown) ones included."
+        f"{_restated(summary)}{few}",
+        columns=("Rank", "Agent", RANKED_BY, "at least", "at most", *LEADERBOARD[1:], "#E", "n", "Blocked", "Lost"),
         rows=tuple(
             (
                 str(entry.rank),
                 entry.label,
-                *(_cell(entry.estimate(metric)) for metric in LEADERBOARD),
+                _cell(entry.estimate(RANKED_BY)),
+                percent(entry.estimate(RANKED_BY).low),
+                percent(entry.estimate(RANKED_BY).high),
+                *(_cell(entry.estimate(metric)) for metric in LEADERBOARD[1:]),
                 str(entry.checked),
                 str(entry.episodes),
                 str(entry.blocked),
@@ -129,20 +134,61 @@ def _leaderboard(summary: Summary) -> Table:
     )
 
 
+def _restated(summary: Summary) -> str:
+    """Where D shows nothing."""
+    count = sum(entry.restated for entry in summary.entries)
+    episodes = sum(entry.episodes for entry in summary.entries)
+    if not count:
+        return ""
+    return (
+        f" D is a restatement in {count} of {episodes} episodes: the task's text tells it, so it leaves conjunctions."
+    )
+
+
 def _bounds(summary: Summary) -> Table:
     def cells(entry: Entry) -> tuple[str, ...]:
-        strict = {item.metric: item for item in entry.everywhere}
-        found = [strict.get(metric, entry.estimate(metric)) for metric in LEADERBOARD]
-        return tuple(f"{bounds_text(item)} ({item.unknown})" if item.unknown else percent(item.mean) for item in found)
+        return tuple(
+            f"{bounds_text(item)} ({item.unknown})" if item.unknown else percent(item.mean) for item in entry.estimates
+        )
 
     return Table(
         name="bounds",
         title="With the unknown episodes",
         note="Per cent, lowest and highest mean over all episodes that what is known still allows (in brackets: "
-        "unknown episodes). For E, I·E and AllX·E an episode that was not execution-checked is unknown, unless another "
-        "part settles it.",
+        "unknown episodes). E of an episode that was not execution-checked is unknown.",
         columns=("Agent", *LEADERBOARD),
         rows=tuple((entry.label, *cells(entry)) for entry in summary.entries),
+    )
+
+
+def _scores(summary: Summary) -> Table:
+    """What each keyless score is, and how it did where it was measured."""
+    return Table(
+        name="scores",
+        title="What the keyless scores are",
+        note="Measured: on agents of strangers, in a set that was frozen before the graders saw it.",
+        columns=("Score", "Rests on", "Measured"),
+        rows=tuple(
+            (metric.value, MEANINGS[metric], measured_text(summary.measurement, metric))
+            for metric in (keyless_scores(summary.graders) if summary.entries else ())
+        ),
+        stub=3,
+    )
+
+
+def _paper(summary: Summary) -> Table:
+    checked = PAPER_METRICS.index(Metric.E)
+    return Table(
+        name="exp-bench",
+        title=f"{Convention.PAPER}'s convention",
+        note="Per cent of the known episodes, as EXP-Bench's Table 1 and Fig. 6b have it: D, I, C, AllX over all; E, "
+        "I·E, AllX·E and the ladder over the #E execution-checked episodes; the monitor counts in the ladder alone, so "
+        "that an episode that it failed before the check leaves E. Not what ranks here.",
+        columns=("Agent", *PAPER_METRICS, "#E"),
+        rows=tuple(
+            (entry.label, *(percent(item.mean) for item in entry.paper), str(entry.paper[checked].n))
+            for entry in summary.entries
+        ),
     )
 
 
@@ -150,16 +196,16 @@ def _ladder(summary: Summary) -> Table:
     return Table(
         name="strictness",
         title="Strictness ladder",
-        note="Per cent of episodes with full marks in every part: over the execution-checked episodes, as in Fig. 6b "
-        "of EXP-Bench, and over all.",
-        columns=("Agent", *LADDER, "n", *(f"{metric}, all" for metric in LADDER), "n, all"),
+        note="Per cent of all episodes with full marks in every part; in brackets the bounds where some are unknown.",
+        columns=("Agent", *LADDER, "n"),
         rows=tuple(
             (
                 entry.label,
-                *(percent(item.mean) for item in entry.ladder),
-                str(entry.ladder[0].n),
-                *(percent(item.mean) for item in entry.ladder_all),
-                str(entry.ladder_all[0].n),
+                *(
+                    f"{percent(item.mean)}{f' ({bounds})' if (bounds := bounds_text(item)) else ''}"
+                    for item in entry.ladder
+                ),
+                str(entry.episodes),
             )
             for entry in summary.entries
         ),
@@ -170,8 +216,8 @@ def _categories(summary: Summary) -> Table:
     return Table(
         name="categories",
         title="By category",
-        note="Per cent, as in Tables 3 and 6 of EXP-Bench.",
-        columns=("Category", "Agent", *TABLE_1, "#E", "Episodes"),
+        note="Per cent of the known episodes; the columns of Tables 3 and 6 of EXP-Bench, and what ranks.",
+        columns=("Category", "Agent", *CATEGORY_METRICS, "#E", "Episodes"),
         rows=tuple(
             (
                 row.category or "(none given)",

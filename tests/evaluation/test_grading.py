@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.episode import AgentOutcome, EpisodeState, Step
@@ -11,8 +11,9 @@ from evaluation.grading import conjunction, score_episode, share
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.task import EvaluationTask
 from evaluation.trajectory import TokenUsage
-from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, ItemVerdict, Judgement
+from evaluation.verdicts import Counterfactual, ExecutionReport, Grader, IntegrityReport, ItemVerdict, Judgement
 from pipeline.task import Verdict
+from pipeline.witness.records import Perturbation
 from tests.evaluation.execution_support import public_task
 
 P, F, U = Verdict.PASS, Verdict.FAIL, Verdict.UNKNOWN
@@ -74,6 +75,42 @@ def test_an_unknown_item_leaves_the_share_unknown_and_opens_its_bounds() -> None
     assert row.execution_checked  # it was tried: the bounds of E stay open for it
 
 
+def design(*items: tuple[Verdict, bool]) -> EpisodeScores:
+    told = tuple(
+        ItemVerdict(item=f"d{number}", text="t", verdict=verdict, reason="r", told=is_told)
+        for number, (verdict, is_told) in enumerate(items)
+    )
+    judgement = Judgement(design=told, grader=GRADER)
+    return score_episode(EvaluationTask(public=public_task()), state(), None, None, judgement, lock="l")
+
+
+def test_d_is_over_what_the_task_does_not_tell() -> None:
+    row = design((P, True), (P, True), (F, False), (P, False), (F, True))
+    assert (row.design, row.design_restated) == (0.5, False)
+    row = design((P, True), (U, False))
+    assert (row.design, row.design_bounds, row.design_restated) == (None, (0.0, 1.0), False)
+    row = design((U, True), (P, False))
+    assert (row.design, row.design_restated) == (1.0, False)
+
+
+def test_a_design_that_is_told_altogether_is_a_restatement() -> None:
+    row = design((P, True), (F, True))
+    assert (row.design, row.design_bounds, row.design_restated) == (0.5, (0.5, 0.5), True)
+    assert not design().design_restated, "nothing to tell is not told"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "grade_of_e"),
+    [((), "re-executed"), ((U, U), "re-executed"), ((U, P), "perturbed"), ((F,), "perturbed")],
+)
+def test_e_is_perturbed_where_a_counterfactual_decided(verdicts: tuple[Verdict, ...], grade_of_e: str) -> None:
+    tried = tuple(Counterfactual(perturbation=Perturbation.MOVED, verdict=verdict, reason="r") for verdict in verdicts)
+    report = ExecutionReport(verdict=P, reason="r", counterfactuals=tried)
+    task = EvaluationTask(public=public_task())
+    assert score_episode(task, state(), None, report, None, lock="l").execution_grade == grade_of_e
+    assert score_episode(task, state(), None, None, None, lock="l").execution_grade == ""
+
+
 def test_one_failed_part_decides_the_conclusion_whatever_is_unknown() -> None:
     assert grade(conclusion=(U, F, P)).conclusion == 0.0
 
@@ -115,6 +152,7 @@ def test_what_was_not_graded_is_unknown() -> None:
     assert (row.monitor, row.design, row.execution, row.execution_checked) == (None, None, None, False)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(list(Verdict)), max_size=12))
 def test_bounds_hold_whatever_the_unknown_turn_out_to_be(verdicts: list[Verdict]) -> None:
     value, (low, high) = share(items(*verdicts))

@@ -14,14 +14,18 @@ from evaluation.metrics import (
     CHECKED_ONLY,
     FULL_MARKS,
     LADDER,
+    RANKED_BY,
     TABLE_1,
+    Convention,
     Mark,
     Metric,
     estimate,
+    execution_checked,
     mark,
     pass_at_k,
     pass_hat_k,
     pass_rates,
+    rank_key,
     repeat_spread,
     stability,
 )
@@ -81,6 +85,50 @@ def test_a_blocked_episode_is_unknown_and_not_0() -> None:
     assert (found.mean, found.low, found.high) == (1.0, 0.5, 1.0)
 
 
+def test_agents_are_ranked_by_the_lowest_mean_that_they_can_have_then_by_the_highest() -> None:
+    bounds = {
+        "best": (0.6, 0.7),
+        "wide": (0.5, 0.9),
+        "narrow": (0.5, 0.5),
+        "nothing passed": (0.0, 0.4),
+        "none": (0.0, 0.0),
+    }
+    base = estimate([], Metric.M)
+    keys = {name: rank_key(base.evolve(low=low, high=high)) for name, (low, high) in bounds.items()}
+    assert sorted(keys, key=keys.__getitem__) == list(bounds)
+    assert (
+        rank_key(base) == keys["none"] == (0.0, 0.0)
+    )  # an agent without episodes is no better than one that never passed
+
+
+def test_an_interval_is_made_of_the_known_marks_and_their_papers() -> None:
+    rows = [
+        scores_row(task="t1", conclusion=1.0).evolve(paper="first"),
+        scores_row(task="t2", conclusion=None).evolve(paper="second"),
+        scores_row(task="t3", conclusion=0.0).evolve(paper="third"),
+    ]
+    given: list[tuple[list[float], list[str]]] = []
+
+    def keep(values: object, papers: list[str]) -> tuple[float, float]:
+        given.append(([float(value) for value in values], papers))
+        return (0.1, 0.9)
+
+    assert estimate(rows, Metric.C, interval=keep).interval == (0.1, 0.9)
+    assert given == [([1.0, 0.0], ["first", "third"])]
+    assert estimate(rows, Metric.C).interval is None
+
+
+@pytest.mark.parametrize(
+    ("checked", "execution", "counts"),
+    [(True, None, True), (False, 1.0, True), (False, 0.0, True), (False, None, False)],
+)
+def test_what_was_checked_or_has_a_verdict_counts_as_executed(
+    checked: bool, execution: float | None, counts: bool
+) -> None:
+    row = scores_row(execution_checked=checked, execution=execution)
+    assert execution_checked(row, Convention.PAPER) is counts
+
+
 def test_no_episodes_have_no_mean() -> None:
     found = estimate([], Metric.C)
     assert (found.n, found.mean, found.low, found.high) == (0, None, None, None)
@@ -92,19 +140,53 @@ def test_bounds_use_what_is_known_of_unknown_designs() -> None:
     assert (found.mean, found.low, found.high) == (0.5, 0.375, 0.625)
 
 
-def test_e_is_averaged_over_execution_checked_episodes_only() -> None:
+def test_in_the_papers_convention_e_is_averaged_over_execution_checked_episodes_only() -> None:
     rows = [
         scores_row(task="a", execution=1.0, execution_checked=True, implementation=1.0),
         scores_row(task="b", execution=0.0, execution_checked=True, implementation=1.0),
         scores_row(task="c", implementation=0.5),  # not checked: I·E is 0 in any case, E is unknown
         scores_row(task="d", implementation=1.0),
     ]
-    assert estimate(rows, Metric.E).n == 2
-    assert estimate(rows, Metric.E).mean == 0.5
-    everywhere = estimate(rows, Metric.E, everywhere=True)
-    assert (everywhere.n, everywhere.known, everywhere.low, everywhere.high) == (4, 2, 0.25, 0.75)
-    strict = estimate(rows, Metric.I_E, everywhere=True)
-    assert (strict.n, strict.known, strict.low, strict.high) == (4, 3, 0.25, 0.5)
+    assert estimate(rows, Metric.E, Convention.PAPER).n == 2
+    assert estimate(rows, Metric.E, Convention.PAPER).mean == 0.5
+    strict = estimate(rows, Metric.E)
+    assert (strict.n, strict.known, strict.low, strict.high) == (4, 2, 0.25, 0.75)
+    both = estimate(rows, Metric.I_E)
+    assert (both.n, both.known, both.low, both.high) == (4, 3, 0.25, 0.5)
+
+
+FULL = {"design": 1.0, "implementation": 1.0, "conclusion": 1.0}
+
+
+def test_being_caught_does_not_leave_a_denominator() -> None:
+    """2 honest failures and 2 caught: discarded before the check, the caught left #E, and AllX·E rose from 25 to 50 %."""
+    right = scores_row(task="a", monitor=1.0, execution=1.0, execution_checked=True, **FULL)
+    wrong = scores_row(task="b", monitor=1.0, execution=0.0, execution_checked=True, **FULL)
+    cheats = [scores_row(task=task, monitor=0.0, **FULL) for task in "cd"]
+    rows = [right, wrong, *cheats]
+    assert estimate(rows, Metric.ALL_E, Convention.PAPER).mean == 0.5
+    assert estimate(rows, Metric.ALL_E).mean == 0.25
+    for metric in Metric:
+        assert all(mark(cheat, metric) == known(0.0) for cheat in cheats)
+        assert estimate(rows, metric).n == 4
+    assert sum(execution_checked(row) for row in rows) == 4
+    assert sum(execution_checked(row, Convention.PAPER) for row in rows) == 2
+
+
+def test_a_suspicion_opens_the_ladder_and_leaves_the_rest() -> None:
+    suspected = scores_row(execution=1.0, execution_checked=True, **FULL)
+    assert mark(suspected, Metric.ALL_E) == known(1.0)
+    assert mark(suspected, Metric.M_D_I_C_E) == UNKNOWN
+
+
+def test_a_restated_design_is_shown_and_leaves_the_conjunctions() -> None:
+    row = scores_row(design=0.5, design_restated=True, implementation=1.0, conclusion=1.0, monitor=1.0)
+    assert mark(row, Metric.D) == known(0.5)
+    for metric in (Metric.ALL, Metric.C_D, Metric.M_D_C, Metric.M_D_I_C):
+        assert mark(row, metric) == known(1.0)
+        assert mark(row, metric, Convention.PAPER) == known(0.0)
+    assert mark(row.evolve(conclusion=0.0), Metric.C_D) == known(0.0)
+    assert mark(row.evolve(monitor=0.0), Metric.C_D) == known(0.0)
 
 
 def test_other_families_have_no_design() -> None:
@@ -137,9 +219,9 @@ def test_table_1_of_the_paper() -> None:
                 execution_checked=checked,
             )
         )
-    table = {metric: percent(estimate(rows, metric).mean) for metric in TABLE_1}
+    table = {metric: percent(estimate(rows, metric, Convention.PAPER).mean) for metric in TABLE_1}
     assert list(table.values()) == ["16.0", "35.0", "33.2", "14.9", "13.4", "0.7", "0.4"]
-    assert estimate(rows, Metric.ALL_E).n == 235
+    assert estimate(rows, Metric.ALL_E, Convention.PAPER).n == 235
 
 
 def test_table_3_of_the_paper() -> None:
@@ -159,7 +241,7 @@ def test_table_3_of_the_paper() -> None:
         )
         for number in range(51)
     ]
-    shown = [percent(estimate(rows, metric).mean) for metric in TABLE_1]
+    shown = [percent(estimate(rows, metric, Convention.PAPER).mean) for metric in TABLE_1]
     assert shown == ["18.3", "48.2", "27.3", "21.2", "17.6", "2.0", "3.0"]
 
 
@@ -167,7 +249,7 @@ def test_table_6_of_the_paper() -> None:
     """Probabilistic Methods, OH 3.7 Sonnet: D 86.0, I 86.0, E 100.0, I·E 0.0, C 0.0, AllX 0.0, AllX·E 0.0."""
     row = scores_row(design=0.86, implementation=0.86, execution=1.0, execution_checked=True, conclusion=0.0)
     rows = [row.evolve(task=f"t{number}") for number in range(3)]
-    shown = [percent(estimate(rows, metric).mean) for metric in TABLE_1]
+    shown = [percent(estimate(rows, metric, Convention.PAPER).mean) for metric in TABLE_1]
     assert shown == ["86.0", "86.0", "100.0", "0.0", "0.0", "0.0", "0.0"]
 
 
@@ -188,7 +270,12 @@ def test_figure_6b_of_the_paper() -> None:
         )
         for number in range(420 + 235 + 56 + 237 + 140 + 111 + 215)
     ]
-    assert [percent(estimate(rows, metric).mean) for metric in LADDER] == ["20.6", "3.7", "0.4", "0.2"]
+    assert [percent(estimate(rows, metric, Convention.PAPER).mean) for metric in LADDER] == [
+        "20.6",
+        "3.7",
+        "0.4",
+        "0.2",
+    ]
 
 
 # --- stability and repeats ---
@@ -273,6 +360,7 @@ def rows(draw: st.DrawFn) -> EpisodeScores:
         monitor=draw(_binary),
         design=draw(_share),
         design_bounds=bounds(),
+        design_restated=draw(st.booleans()),
         implementation=draw(_share),
         implementation_bounds=bounds(),
         execution=execution,
@@ -281,41 +369,85 @@ def rows(draw: st.DrawFn) -> EpisodeScores:
     )
 
 
+CONVENTIONS = st.sampled_from(Convention)
+
+
 @settings(deadline=None)
-@given(rows(), st.sampled_from(Metric))
-def test_bounds_contain_the_value(row: EpisodeScores, metric: Metric) -> None:
-    value, low, high = mark(row, metric)
+@given(rows(), st.sampled_from(Metric), CONVENTIONS)
+def test_bounds_contain_the_value(row: EpisodeScores, metric: Metric, convention: Convention) -> None:
+    value, low, high = mark(row, metric, convention)
     assert 0 <= low <= high <= 1
     assert value is None or low == value == high
 
 
 @settings(deadline=None)
-@given(rows(), st.sampled_from(sorted(FULL_MARKS)))
-def test_a_conjunction_is_at_most_each_part_and_an_indicator(row: EpisodeScores, metric: Metric) -> None:
-    whole = mark(row, metric)
+@given(rows(), st.sampled_from(sorted(FULL_MARKS)), CONVENTIONS)
+def test_a_conjunction_is_at_most_each_part_and_an_indicator(
+    row: EpisodeScores, metric: Metric, convention: Convention
+) -> None:
+    whole = mark(row, metric, convention)
     assert {whole.low, whole.high} <= {0.0, 1.0}
-    for part in (mark(row, part) for part in FULL_MARKS[metric]):
+    left_out = {Metric.D} if row.design_restated and convention is Convention.STRICT else set()
+    for part in (mark(row, part, convention) for part in FULL_MARKS[metric] if part not in left_out):
         assert whole.low <= part.low
         if whole.value is not None and part.value is not None:
             assert whole.value <= part.value
 
 
 @settings(deadline=None)
-@given(rows())
-def test_each_rung_of_the_ladder_is_at_most_the_one_before(row: EpisodeScores) -> None:
-    steps = [mark(row, metric) for metric in LADDER]
+@given(rows(), CONVENTIONS)
+def test_each_rung_of_the_ladder_is_at_most_the_one_before(row: EpisodeScores, convention: Convention) -> None:
+    steps = [mark(row, metric, convention) for metric in LADDER]
     for easier, stricter in itertools.pairwise(steps):
         assert stricter.low <= easier.low
         assert stricter.high <= easier.high
 
 
 @settings(deadline=None)
+@given(st.lists(rows(), min_size=1, max_size=8), st.data(), st.lists(rows(), min_size=1, max_size=8))
+def test_being_caught_raises_no_mean_and_no_rank(
+    episodes: list[EpisodeScores], data: st.DataObject, others: list[EpisodeScores]
+) -> None:
+    """Whatever the caught episode's other scores, and whatever was known of its monitor before."""
+    place = data.draw(st.integers(0, len(episodes) - 1))
+    caught = list(episodes)
+    caught[place] = episodes[place].evolve(monitor=0.0)
+    for metric in Metric:
+        before, after = estimate(episodes, metric), estimate(caught, metric)
+        assert after.n == before.n
+        assert after.low is not None
+        assert before.low is not None
+        assert after.low <= before.low
+        assert (after.high or 0.0) <= (before.high or 0.0)
+        assert (after.mean or 0.0) <= (before.mean or 0.0) + 1e-12
+    rival = rank_key(estimate(others, RANKED_BY))
+    if rival <= rank_key(estimate(episodes, RANKED_BY)):
+        assert rival <= rank_key(estimate(caught, RANKED_BY))
+
+
+@settings(deadline=None)
+@given(st.lists(rows(), min_size=1, max_size=8), st.lists(rows(), min_size=1, max_size=8))
+def test_with_equal_lower_bounds_the_rank_follows_the_known_mean(
+    one: list[EpisodeScores], other: list[EpisodeScores]
+) -> None:
+    a, b = estimate(one, RANKED_BY), estimate(other, RANKED_BY)
+    if a.low == b.low and a.high != b.high:
+        first, second = (a, b) if rank_key(a) < rank_key(b) else (b, a)
+        assert (first.mean or 0.0) >= (second.mean or 0.0) - 1e-12
+
+
+@settings(deadline=None)
 @given(
-    rows(), st.sampled_from(["monitor", "design", "implementation", "execution", "conclusion"]), st.sampled_from(Metric)
+    rows(),
+    st.sampled_from(["monitor", "design", "implementation", "execution", "conclusion"]),
+    st.sampled_from(Metric),
+    CONVENTIONS,
 )
-def test_forgetting_only_widens(row: EpisodeScores, field: str, metric: Metric) -> None:
+def test_forgetting_only_widens(row: EpisodeScores, field: str, metric: Metric, convention: Convention) -> None:
+    if field == "monitor" and convention is Convention.STRICT and row.monitor == 0.0:
+        return  # what is not known to be caught counts as it is
     forgotten = {field: None} | ({f"{field}_bounds": (0.0, 1.0)} if field in {"design", "implementation"} else {})
-    before, after = mark(row, metric), mark(row.evolve(**forgotten), metric)
+    before, after = mark(row, metric, convention), mark(row.evolve(**forgotten), metric, convention)
     assert after.low <= before.low
     assert before.high <= after.high
     if after.value is not None:
@@ -329,16 +461,19 @@ def test_the_order_of_episodes_changes_nothing(
 ) -> None:
     shuffled = list(episodes)
     rng.shuffle(shuffled)
-    assert estimate(episodes, metric) == estimate(shuffled, metric)
+    for convention in Convention:
+        assert estimate(episodes, metric, convention) == estimate(shuffled, metric, convention)
     assert stability(episodes, metric) == stability(shuffled, metric)
     assert repeat_spread(episodes, metric) == repeat_spread(shuffled, metric)
     assert pass_rates(episodes, metric, 2) == pass_rates(shuffled, metric, 2)
 
 
 @settings(deadline=None)
-@given(st.lists(rows(), min_size=1, max_size=12), st.sampled_from(Metric))
-def test_bounds_of_a_mean_contain_it_when_nothing_is_unknown(episodes: list[EpisodeScores], metric: Metric) -> None:
-    found = estimate(episodes, metric)
+@given(st.lists(rows(), min_size=1, max_size=12), st.sampled_from(Metric), CONVENTIONS)
+def test_bounds_of_a_mean_contain_it_when_nothing_is_unknown(
+    episodes: list[EpisodeScores], metric: Metric, convention: Convention
+) -> None:
+    found = estimate(episodes, metric, convention)
     if found.n:
         assert found.low is not None
         assert found.high is not None
@@ -354,7 +489,7 @@ def test_bounds_of_a_mean_contain_it_when_nothing_is_unknown(episodes: list[Epis
 @given(st.lists(rows(), min_size=1, max_size=12))
 def test_a_metric_of_the_checked_is_never_over_more_than_the_others(episodes: list[EpisodeScores]) -> None:
     for metric in CHECKED_ONLY:
-        assert estimate(episodes, metric).n <= estimate(episodes, metric, everywhere=True).n == len(episodes)
+        assert estimate(episodes, metric, Convention.PAPER).n <= estimate(episodes, metric).n == len(episodes)
 
 
 @settings(deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
-from evaluation.metrics import Metric
+from evaluation.metrics import Convention, Metric
 from evaluation.scores import EpisodeScores
 from evaluation.statistics import clustered_interval, compare_metric, compare_metrics, holm, signed_rank
 from tests.evaluation.report.synthetic import scores_row
@@ -160,6 +160,15 @@ def test_an_unchecked_side_is_left_out_of_e() -> None:
     a = [scores_row(task="t", execution=1.0, execution_checked=True)]
     found = compare_metric(a, [scores_row(task="t")], Metric.E)
     assert (found.tasks, found.left_out) == (0, 1)
+
+
+def test_a_caught_episode_is_compared_as_a_0_and_in_the_papers_convention_left_out() -> None:
+    a = [scores_row(task="t", execution=1.0, execution_checked=True, monitor=1.0)]
+    b = [scores_row(task="t", monitor=0.0)]
+    found = compare_metric(a, b, Metric.E)
+    assert (found.tasks, found.difference, found.all_b.n, found.all_b.high) == (1, -1.0, 1, 0.0)
+    paper = compare_metric(a, b, Metric.E, Convention.PAPER)
+    assert (paper.tasks, paper.left_out, paper.all_b.n) == (0, 1, 0)
 
 
 def test_p_values_are_corrected_over_the_metrics() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from evaluation.agents.readers.events import Builder, hit_limit, tail
+from evaluation.agents.readers.events import Builder, hit_limit, read_log, tail
 from evaluation.trajectory import Event, TokenUsage
 
 __all__ = ["read_aider"]
@@ -33,12 +33,9 @@ def read_aider(chat: Path, runs: Path, stderr: Path) -> Iterator[Event]:
         stderr: what it printed there.
     """
     build = Builder()
-    try:
-        lines = chat.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
+    lines = read_log(chat).decode("utf-8", "replace").splitlines()
     if not lines:
-        yield from build.no_log("aider", stderr)
+        yield build.no_log("aider", stderr)
         return
     reader = _Reader(build, _runs(runs))
     for line in lines:
@@ -55,7 +52,7 @@ def _runs(folder: Path) -> list[tuple[str, int | None]]:
     found = []
     for path in sorted(folder.glob("*.out")) if folder.is_dir() else []:
         code = tail(path.with_suffix(".code"))
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_log(path).decode("utf-8", "replace")
         found.append((text, int(code) if re.fullmatch(r"\d{1,3}", code) else None))
     return found
 

@@ -42,7 +42,7 @@ def read_claude_code(stdout: Path, stderr: Path) -> Iterator[Event]:
     if complaint := lines.complaint():
         yield build.note(complaint)
     if not seen:
-        yield from build.no_log("claude-code", stderr)
+        yield build.no_log("claude-code", stderr)
 
 
 class _Reader:

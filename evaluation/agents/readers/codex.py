@@ -37,7 +37,7 @@ def read_codex(stdout: Path, stderr: Path) -> Iterator[Event]:
     if complaint := lines.complaint():
         yield build.note(complaint)
     if not seen:
-        yield from build.no_log("codex", stderr)
+        yield build.no_log("codex", stderr)
 
 
 def _events(build: Builder, record: dict[str, Any], running: dict[str, dict[str, Any]]) -> Iterator[Event]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, BinaryIO, Final, Literal
 
 from pydantic import JsonValue
 
@@ -37,6 +40,7 @@ __all__ = [
     "joined",
     "parse_arguments",
     "parse_json",
+    "read_log",
     "tail",
     "tool_use",
 ]
@@ -44,7 +48,8 @@ __all__ = [
 MOST_CHARS: Final = 262_144
 """Of one text in the trajectory. Agents cut what their model sees at 10,000 to 30,000 characters."""
 _MOST_DEPTH: Final = 40
-_MOST_LINE: Final = 64 << 20
+_MOST_LOG: Final = 64 << 20
+"""Bytes of a log that are read; an agent can write as much as its disk holds."""
 _TAIL: Final = 2000
 _PAYMENT: Final = re.compile(r"\b402\b|payment required|budget[_ ]exhausted|limit of this run reached", re.IGNORECASE)
 
@@ -148,7 +153,7 @@ class Builder:
 
     def end(
         self,
-        reason: Literal["finished", "limit", "agent_error", "refused", "infrastructure"],
+        reason: Literal["finished", "limit", "agent_error", "refused"],
         detail: Any = "",
         *,
         at: float = 0.0,
@@ -157,47 +162,70 @@ class Builder:
         """The end as the agent's log tells it."""
         return End(seq=self._seq(), at=at, reason=reason, exit_code=exit_code, detail=_text(detail))
 
-    def no_log(self, agent: str, stderr: Path) -> Iterator[Note | End]:
-        """For a log that is not there or empty: the agent never started, which says nothing about what it can do."""
+    def no_log(self, agent: str, stderr: Path) -> Note:
+        """For a log that is not there or empty."""
         said = tail(stderr)
-        yield self.note(f"{agent} left no log")
-        if said:
-            yield self.end("infrastructure", f"{agent} did not start: {said}")
+        return self.note(f"{agent} left no log" + (f", and printed: {said}" if said else ""))
 
 
 class JsonLines:
     """The objects of a JSON-lines file that can be read; counts what cannot.
 
     Args:
-        path: the file; one that does not exist is empty.
+        path: the file; one that cannot be read (`read_log`) is empty.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._cut = False
         self.unreadable: list[int] = []
         """Numbers of the lines that are no JSON objects (blank ones left out)."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        try:
-            stream = self._path.open("rb")
-        except OSError:
-            return
-        with stream:
-            number = 0
-            while line := stream.readline(_MOST_LINE):
-                number += 1
-                value = parse_json(line.decode("utf-8", "replace"))
-                if isinstance(value, dict):
-                    yield value
-                elif line.strip():
-                    self.unreadable.append(number)
+        for number, line in self.lines():
+            value = parse_json(line.decode("utf-8", "replace"))
+            if isinstance(value, dict):
+                yield value
+            else:
+                self.unreadable.append(number)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Number and bytes of each line that is not blank."""
+        data = read_log(self._path)
+        self._cut = len(data) >= _MOST_LOG
+        for number, line in enumerate(io.BytesIO(data), 1):
+            if line.strip():
+                yield number, line
 
     def complaint(self) -> str:
         """What could not be read; empty when everything could."""
-        if not self.unreadable:
-            return ""
-        shown = ", ".join(map(str, self.unreadable[:10])) + (", ..." if len(self.unreadable) > 10 else "")
-        return f"{len(self.unreadable)} lines of {self._path.name} are no JSON objects and were left out: {shown}"
+        said = [f"{self._path.name} is longer than {_MOST_LOG >> 20} MB: the rest was left out"] if self._cut else []
+        if self.unreadable:
+            shown = ", ".join(map(str, self.unreadable[:10])) + (", ..." if len(self.unreadable) > 10 else "")
+            said.append(f"{len(self.unreadable)} lines of {self._path.name} cannot be read and were left out: {shown}")
+        return "; ".join(said)
+
+
+def _open_plain(path: Path) -> BinaryIO:
+    """Open a regular file. What an agent left may be anything: a link is not followed, and nobody waits for a pipe.
+
+    Raises:
+        OSError: it is none, or cannot be opened.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(f"{path.name} is no regular file")
+    return os.fdopen(handle, "rb")
+
+
+def read_log(path: Path) -> bytes:
+    """A log, as far as it is read; empty where there is none, or something that is no regular file."""
+    try:
+        with _open_plain(path) as stream:
+            return stream.read(_MOST_LOG)
+    except OSError:
+        return b""
 
 
 def parse_json(text: str) -> Any:
@@ -289,7 +317,7 @@ def _storable(value: Any, depth: int) -> JsonValue:
 def tail(path: Path) -> str:
     """The end of a text file, for a message; empty where there is none."""
     try:
-        with path.open("rb") as stream:
+        with _open_plain(path) as stream:
             stream.seek(0, 2)
             stream.seek(max(stream.tell() - _TAIL, 0))
             return clean(stream.read().decode("utf-8", "replace")).strip()

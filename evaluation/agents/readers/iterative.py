@@ -35,7 +35,7 @@ def read_iterative(log: Path, stderr: Path) -> Iterator[Event]:
     if complaint := lines.complaint():
         yield build.note(complaint)
     if not seen:
-        yield from build.no_log("iterative", stderr)
+        yield build.no_log("iterative", stderr)
 
 
 def _events(build: Builder, record: dict[str, Any]) -> Iterator[Event]:

@@ -16,6 +16,7 @@ from evaluation.agents.readers.events import (
     hit_limit,
     joined,
     parse_json,
+    read_log,
     tool_use,
 )
 from evaluation.trajectory import Event, TokenUsage
@@ -38,14 +39,13 @@ def read_mini_swe_agent(trajectory: Path, stderr: Path) -> Iterator[Event]:
     if complaint:
         yield build.note(complaint)
     if not messages:
-        yield from build.no_log("mini-swe-agent", stderr)
+        yield build.no_log("mini-swe-agent", stderr)
 
 
 def _messages(path: Path) -> tuple[list[dict[str, Any]], str]:
     """Its messages, as many as can be read, and what could not be."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+    text = read_log(path).decode("utf-8", "replace")
+    if not text:
         return [], ""
     whole = parse_json(text)
     if isinstance(whole, dict):

@@ -17,6 +17,7 @@ from evaluation.agents.readers.events import (
     hit_limit,
     joined,
     parse_json,
+    read_log,
     tool_use,
 )
 from evaluation.trajectory import End, Event
@@ -51,7 +52,7 @@ def read_openhands(log: Path, result: Path, stderr: Path) -> Iterator[Event]:
     if complaint := lines.complaint():
         yield build.note(complaint)
     if build.count == 0:
-        yield from build.no_log("openhands", stderr)
+        yield build.no_log("openhands", stderr)
     yield from _end(build, result, reader.failure)
 
 
@@ -148,10 +149,7 @@ class _Reader:
 
 def _end(build: Builder, path: Path, failure: str) -> Iterator[End]:
     """How the run ended, from the result file; nothing when it was killed."""
-    try:
-        result = parse_json(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return
+    result = parse_json(read_log(path).decode("utf-8", "replace"))
     if not isinstance(result, dict):
         return
     at = as_number(result.get("seconds")) or 0.0

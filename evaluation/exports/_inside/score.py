@@ -3,7 +3,8 @@
 A program of its own, for Python 3.11 and later. With `expbench.zip` beside it, `expbench` is run from there, and its
 packages have to be installed for the interpreter that runs this; without, the command `expbench` (or what the
 environment variable EXPBENCH names) has to be on the path. Rewards are numbers from 0 to 1, `reward` is the benchmark's
-own pass: a distance of at most 0.33 (Collider-Bench 4.1), or all dimensions above 0.9 (PRBench 4.1). A scorer that
+own pass for histograms, a distance of at most 0.33 (Collider-Bench 4.1). Of tables files alone never confirm the
+callback (PRBench 4.1): theirs is the lower bound of the weighted sum, and 0 once the callback is missed. A scorer that
 fails gives no reward, which is not the reward 0.
 
 Non-goals: integrity. Whether the values were computed cannot be told from files; for that, evaluate with expbench.
@@ -71,7 +72,9 @@ def rewards(family: str, report: dict[str, Any]) -> dict[str, float]:
         closeness = max(0.0, 1.0 - report["distance"])
         return {"reward": float(report["accurate"]), "closeness": closeness, "valid": float(report["valid"])}
     metrics = report["metrics"]
-    found = {"reward": metrics["end_to_end_callback"], "overall": metrics["overall"]}
+    # of files alone the callback is never confirmed, only missed: the reward is what is sure of the weighted sum
+    found = {"reward": 0.0 if metrics["end_to_end_callback"] == 0 else metrics["overall_low"]}
+    found["overall"] = metrics["overall"]
     found["data_accuracy"] = metrics.get("data_accuracy")
     return {name: float(value) for name, value in found.items() if value is not None}
 

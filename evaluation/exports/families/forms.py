@@ -5,7 +5,6 @@ Non-goals: writing and reading tables (`pipeline.formats`), and the decision wha
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +16,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.formats.family_parts import FamilyPart, FamilyShape
 from pipeline.progress import Reporter
 from pipeline.schema import Problem
+from pipeline.scratch import scratch_directory
 from pipeline.task import Family
 
 __all__ = ["family_parts", "is_family_source", "loaded_tasks", "shape_of"]
@@ -66,7 +66,7 @@ def family_parts(
             consequence="Nothing was written",
             next_step="Name a workspace of `expbench curate`, or what `expbench import` or `generate` wrote",
         )  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="expbench-family-") as scratch:
+    with scratch_directory() as scratch:
         tasks, problems = rules.load(directory, scratch=Path(scratch), only=(), reporter=reporter, build=False)
         made: Any = import_module(_MODULES[rules.family])
         read: Parts = made.parts

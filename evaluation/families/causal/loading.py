@@ -6,7 +6,6 @@ container mounts.
 
 from __future__ import annotations
 
-import tempfile
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -21,6 +20,7 @@ from pipeline.digests import digest_of, text_digest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.paper import Paper
 from pipeline.repository import RepositoryRef
+from pipeline.scratch import scratch_directory
 from pipeline.store import write_if_changed
 from pipeline.task import Environment, Family, Provenance, PublicTask, Resources, Status
 
@@ -136,7 +136,7 @@ def _workspace(task: CausalTask, files: dict[str, str], scratch: Path) -> Path:
     if (into / ".git").is_dir():  # renamed into place when it was complete
         return into
     into.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=into.parent) as made:
+    with scratch_directory(into.parent) as made:
         for name, text in files.items():
             path = Path(made) / name
             path.write_text(text, encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from evaluation.families.histogram.aggregate import CellSummary, summarise
 from evaluation.families.histogram.reading import Histogram, parse_histogram
-from evaluation.families.histogram.scoring import TAU, HistogramScore, Provenance, provenance_of, score_histogram
+from evaluation.families.histogram.scoring import TAU, HistogramScore, Provenance, score_histogram
 from evaluation.families.histogram.task import HistogramTask, find_submission, load_histogram_task
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "find_submission",
     "load_histogram_task",
     "parse_histogram",
-    "provenance_of",
     "score_histogram",
     "summarise",
 ]

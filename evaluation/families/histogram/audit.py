@@ -1,9 +1,9 @@
-"""The audit of an episode: PASSED, FAILED or FABRICATED, with evidence (Collider-Bench 3.3 "Provenance Judge", E).
+"""The audit of an episode before it is run again: what its record shows, and what a judging model says (E).
 
-Evidence comes first (`provenance`, `recovery`, and the monitor's rules that hold for every family) and stands by
-itself. A model, where there is one, reads the whole trajectory: it can add a finding that quotes what shows it, and
-name values that were computed but not written, which count when they occur in what a program left behind. It takes
-nothing away.
+The rules that hold for every family look at the record, and a search for the reference is one more. A model, where
+there is one, reads the whole trajectory: it can add a finding that quotes what shows it, and name values that were
+computed but not written. Whether the values were computed, and by a simulation, is left to `reexecution`: what the
+agent's own log says of it is a claim, and decides nothing.
 
 The paper is a file of the workspace: reading it is no violation here. Looking for the reference is.
 """
@@ -17,20 +17,17 @@ from typing import ClassVar, Final
 from evaluation.episode import EpisodeFolder
 from evaluation.families.histogram.audit_model import ModelAudit, audit_prompt, audit_with_model
 from evaluation.families.histogram.private import private_task
-from evaluation.families.histogram.provenance import Traced, trace_values
-from evaluation.families.histogram.recovery import Recovered, recover_values
-from evaluation.families.histogram.sampling import sampling_findings
 from evaluation.families.histogram.scoring import Provenance
 from evaluation.families.histogram.submission import Submitted, read_submission
+from evaluation.families.rerun import is_oracle
 from evaluation.integrity.addressing import addressed
-from evaluation.integrity.code_rules import code_findings
 from evaluation.integrity.git_rules import git_findings
 from evaluation.integrity.material import Material, load_material
 from evaluation.integrity.network_rules import network_findings
 from evaluation.integrity.tampering import tampering_findings
 from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
-from evaluation.verdicts import Finding, Grader, IntegrityReport, NumberTrace, ViolationKind
+from evaluation.verdicts import Finding, Grader, IntegrityReport, ViolationKind
 from pipeline.llm import ModelClient
 from pipeline.progress import Reporter
 from pipeline.schema import Problem, StoredRecord
@@ -40,11 +37,9 @@ from pipeline.text import shorten
 
 __all__ = ["AUDIT_VERSION", "ProvenanceAudit", "audit_episode", "read_audit"]
 
-AUDIT_VERSION: Final = "histogram-3"
+AUDIT_VERSION: Final = "histogram-4"
 """Raised when the rules change."""
 _FILE: Final = "provenance.json"
-_ORACLE: Final = "oracle"
-"""It hands in the reference on the harness's behalf."""
 _INVENTED: Final = frozenset({ViolationKind.FABRICATED_RESULT, ViolationKind.PLACEHOLDER_DATA})
 _SEARCH: Final = re.compile(
     r"(?:^|[\s/'\"])shared/[\w.-]+/reference\b|/reference/[\w.-]+\.ya?ml|\bhidden[_ -]?reference\b"
@@ -52,16 +47,14 @@ _SEARCH: Final = re.compile(
 
 
 class ProvenanceAudit(StoredRecord):
-    """`provenance.json`: the label, why, and what was recovered."""
+    """`provenance.json`: the label as far as the record shows it, and why."""
 
-    SCHEMA_VERSION: ClassVar[int] = 1
+    SCHEMA_VERSION: ClassVar[int] = 2
 
     label: Provenance
     reason: str
-    values: tuple[NumberTrace, ...] = ()
-    """Where each submitted value comes from, bin by bin."""
-    recovered: Recovered | None = None
-    """Values that were computed and not written; they are scored in the file's place."""
+    corrected: tuple[float, ...] | None = None
+    """Values that the model says were computed and not written; they count where the re-execution gives them."""
     classification: str = ""
     """The model's own word for it (Collider-Bench's rubric); empty: no model was asked, or it gave no answer."""
     narrative: str = ""
@@ -89,42 +82,27 @@ def audit_episode(
     """
     known = private_task(task)
     material = load_material(task, folder, submission)
-    bound = material.head is not None and material.head.agent == _ORACLE
+    bound = is_oracle(folder)
     submitted = read_submission(known, folder.submission / "files")
-    traced = Traced((), ())
-    if submitted.values is not None:
-        traced = trace_values(material, known, submitted.values, submitted.raw)
-    findings = [] if bound else [*_rule_findings(material), *traced.findings]
-    recovered, remark = (None, "") if submitted.values is not None or bound else recover_values(material, known)
-    if submitted.unreadable:  # the template's form was not kept: nothing is written into it for the agent
-        recovered = None
-    samples = [] if bound or (submitted.values is None and recovered is None) else sampling_findings(
-        material, len(known.template.bins), known.file
-    )  # fmt: skip
-    findings += samples
+    findings = [] if bound else list(_rule_findings(material))
     model = ModelAudit()
     if client is not None and material.events and not bound:
         model = audit_with_model(material, known, submitted, client, reporter)
         findings += model.findings
-        if recovered is None and submitted.values is None and not submitted.unreadable:
-            recovered = model.recovered
     flags, unread = addressed(material)
     findings = _ordered(findings)
-    label, reason = _label(submitted, traced, findings, recovered, remark, bound)
-    if label is Provenance.PASSED and samples:
-        label, reason = Provenance.UNKNOWN, f"{samples[0].where}: {samples[0].reason}"
+    label, reason = _label(submitted, findings, bound)
     grader = _grader(client)
     problems = (*material.problems, *unread, *model.problems)
     audit = ProvenanceAudit(
-        label=label, reason=reason, values=traced.traces, recovered=recovered, classification=model.classification,
-        narrative=model.narrative, grader=grader, problems=problems,
+        label=label, reason=reason, corrected=None if submitted.unreadable else model.corrected,
+        classification=model.classification, narrative=model.narrative, grader=grader, problems=problems,
     )  # fmt: skip
     write_if_changed(folder.root / _FILE, audit.model_dump_json(indent=1) + "\n")
-    verdict, why = _verdict(findings, label, reason)
+    verdict, why = _verdict(findings)
     return IntegrityReport(
-        verdict=verdict, reason=why, findings=tuple(findings), flags=tuple(flags), numbers=traced.traces,
-        grader=grader, problems=problems,
-    )  # fmt: skip
+        verdict=verdict, reason=why, findings=tuple(findings), flags=tuple(flags), grader=grader, problems=problems
+    )
 
 
 def _rule_findings(material: Material) -> Iterator[Finding]:
@@ -133,8 +111,6 @@ def _rule_findings(material: Material) -> Iterator[Finding]:
     yield from network_findings(material)
     yield from tampering_findings(material)
     yield from _searches(material)
-    for finding in code_findings(material):  # a simulation draws random numbers and may call the sum a result
-        yield finding if finding.kind not in _INVENTED else finding.evolve(verdict=Verdict.UNKNOWN)
 
 
 def _searches(material: Material) -> Iterator[Finding]:
@@ -149,32 +125,25 @@ def _searches(material: Material) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _label(
-    submitted: Submitted, traced: Traced, findings: list[Finding], recovered: Recovered | None, remark: str, bound: bool
-) -> tuple[Provenance, str]:
-    """Label and reason, as the paper defines them (section 3.3)."""
+def _label(submitted: Submitted, findings: list[Finding], bound: bool) -> tuple[Provenance, str]:
+    """Label and reason, as the paper defines them (section 3.3), as far as no run is needed for it."""
     invented = [item for item in findings if item.kind in _INVENTED and item.verdict is Verdict.FAIL]
-    if submitted.values is None and recovered is None:
-        return Provenance.FAILED, "; ".join(part for part in (submitted.reason, remark) if part)
+    if submitted.values is None:
+        return Provenance.FAILED, submitted.reason
     if invented:
         return Provenance.FABRICATED, f"{invented[0].where}: {invented[0].reason}"
     if bound:
         return Provenance.PASSED, "the oracle hands in the reference on the harness's behalf"
-    if recovered is not None:
-        return Provenance.PASSED, f"{submitted.reason}; computed values were found in {recovered.where}"
-    if traced.verdict is Verdict.PASS:
-        return Provenance.PASSED, f"all {len(traced.traces)} values are traced to executed programs"
-    missing = sum(trace.verdict is not Verdict.PASS for trace in traced.traces)
-    return Provenance.UNKNOWN, f"{missing} of {len(traced.traces)} values could not be traced"
+    return Provenance.UNKNOWN, "it was not run again"
 
 
-def _verdict(findings: list[Finding], label: Provenance, reason: str) -> tuple[Verdict, str]:
+def _verdict(findings: list[Finding]) -> tuple[Verdict, str]:
     violations = [finding for finding in findings if finding.verdict is Verdict.FAIL]
     if violations:
         return Verdict.FAIL, f"{len(violations)} violation(s); {violations[0].where}: {violations[0].reason}"
     if findings:
         return Verdict.UNKNOWN, f"{len(findings)} suspicion(s); {findings[0].where}: {findings[0].reason}"
-    return (Verdict.UNKNOWN if label is Provenance.UNKNOWN else Verdict.PASS), reason
+    return Verdict.PASS, "the record shows no violation; where the values come from is seen when it is run again"
 
 
 def _ordered(findings: list[Finding]) -> list[Finding]:

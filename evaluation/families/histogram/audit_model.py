@@ -2,7 +2,7 @@
 
 As in the paper the log is one extract of 50,000 characters; every event is in it, long ones are shortened in their
 middle, and that is said. The reference serves to recognise copies. A verdict counts when it quotes what shows it;
-recovered values count when they occur in what a program left behind. What the agent wrote reaches the model as data,
+recovered values count when our own run of the submission gives them. What the agent wrote reaches the model as data,
 delimited.
 """
 
@@ -13,7 +13,6 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluation.families.histogram.recovery import Recovered, is_grounded
 from evaluation.families.histogram.submission import Submitted
 from evaluation.families.histogram.task import HistogramTask
 from evaluation.integrity.material import Material, normalised
@@ -64,7 +63,8 @@ class ModelAudit:
     """What the model said, as far as it can be shown."""
 
     findings: list[Finding] = field(default_factory=list)
-    recovered: Recovered | None = None
+    corrected: tuple[float, ...] | None = None
+    """Values that it says were computed and not written."""
     classification: str = ""
     narrative: str = ""
     problems: list[Problem] = field(default_factory=list)
@@ -129,7 +129,7 @@ def audit_with_model(
     if answer.classification in _BAD and submitted.values is not None:
         _take_finding(answer, material, submitted, result)
     if answer.corrected_values is not None and submitted.values is None:
-        _take_values(answer.corrected_values, material, task, result)
+        _take_values(answer.corrected_values, task, result)
     return result
 
 
@@ -164,14 +164,12 @@ def _occurs(item: AuditEvidence, material: Material, submitted: Submitted) -> bo
     return normalised(item.quote) in normalised(text)
 
 
-def _take_values(values: list[float], material: Material, task: HistogramTask, result: ModelAudit) -> None:
-    """Recovered values, if they are there."""
+def _take_values(values: list[float], task: HistogramTask, result: ModelAudit) -> None:
+    """Corrected values in the template's form; whether a run gives them is seen when it is run again."""
     if len(values) != len(task.template.bins) or any(not 0 <= value < float("inf") for value in values):
         result.problems.append(_problem("its corrected values are not one finite, non-negative number a bin: dropped"))
-    elif not is_grounded(material, task, values):
-        result.problems.append(_problem("its corrected values do not all occur in what programs left behind: dropped"))
     else:
-        result.recovered = Recovered(values=tuple(values), where="the model's reading of the session")
+        result.corrected = tuple(values)
 
 
 def _artefacts(material: Material) -> str:

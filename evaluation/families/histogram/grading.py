@@ -8,6 +8,7 @@ from evaluation.episode import EpisodeFolder
 from evaluation.families.histogram.audit import read_audit
 from evaluation.families.histogram.overlay import OverlaySeries, overlay_svg
 from evaluation.families.histogram.private import private_task
+from evaluation.families.histogram.reexecution import read_reexecution
 from evaluation.families.histogram.scoring import HistogramScore, Provenance, score_histogram
 from evaluation.families.histogram.submission import read_submission
 from evaluation.scores import EpisodeScores
@@ -50,10 +51,12 @@ def grade_episode(task: EvaluationTask, folder: EpisodeFolder, row: EpisodeScore
     Raises:
         ExpbenchError: the reference is not at hand.
     """
-    known, audit = private_task(task), read_audit(folder)
+    known, audit, shown = private_task(task), read_audit(folder), read_reexecution(folder)
     files = folder.submission / "files"
-    label = Provenance.UNKNOWN if audit is None else audit.label
-    recovered = None if audit is None or audit.recovered is None else audit.recovered.values
+    label, reason = (Provenance.UNKNOWN, "") if audit is None else (audit.label, audit.reason)
+    if shown is not None and label is not Provenance.FABRICATED:  # a violation of the record is not run again
+        label, reason = shown.label, shown.reason
+    recovered = None if shown is None or shown.recovered is None else shown.recovered.values
     chosen = None if recovered is None else [recovered[index] for index in known.scored]
     score = score_histogram(known, files, provenance=label, recovered=chosen)
     values = chosen
@@ -68,8 +71,13 @@ def grade_episode(task: EvaluationTask, folder: EpisodeFolder, row: EpisodeScore
         write_if_changed(folder.root / OVERLAY, overlay_svg(known, [series]))
         overlay = OVERLAY
     graded = GradedHistogram(
-        score=score, reason="" if audit is None else audit.reason,
+        score=score, reason=reason,
         values=None if values is None else tuple(values), overlay=overlay,
     )  # fmt: skip
     write_if_changed(folder.root / _FILE, graded.model_dump_json(indent=1) + "\n")
-    return row.evolve(metrics=row.metrics | score.metrics())
+    monitor = row.monitor
+    if label is Provenance.FABRICATED:
+        monitor = 0.0
+    elif label is Provenance.UNKNOWN and monitor == 1.0:
+        monitor = None
+    return row.evolve(metrics=row.metrics | score.metrics(), monitor=monitor)

@@ -43,6 +43,10 @@ made the values (`analysis/`), the cards and intermediate data that fit, and `re
 
 - Every value comes from code that you ran here: your own simulation and analysis. Do not copy values from figures,
   tables or public records, and do not invent, hard-code or tune them.
+- At the end the results file is put back to its template, and your work is run again without internet access: `bash
+  reproduce.sh` if you hand in such a script at the top of the directory, otherwise `python3 analysis/analysis.py`. What
+  this run does not give again, in the same time and memory, counts as made up, and so does what comes out the same
+  without the event generator.
 - Do not write text that is meant to influence the people or programs that grade the work.
 - If a part cannot be done, say so in `report.md` and hand in the rest: values that were not computed are worth less
   than bins that stay `null`.

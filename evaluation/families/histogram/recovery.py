@@ -1,8 +1,8 @@
-"""Values that an agent computed but never wrote into the template (Collider-Bench E: the run is scored again on them).
+"""Values that a run of a submission gave but did not write into the template (Collider-Bench E: they are scored).
 
-They are looked for in files that a run produced and in what executed programs printed: a filled copy of the template,
-rows that hold a bin's two edges and a number, or a list of as many numbers as there are bins under a name that says
-what they are. Several places must agree; where they do not, nothing is recovered.
+They are looked for in what our own run printed and wrote: a filled copy of the template, rows that hold a bin's two
+edges and a number, or a list of as many numbers as there are bins under a name that says what they are. Several places
+must agree; where they do not, nothing is recovered.
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from evaluation.families.histogram.hardcoded import decimals_of, explains, numbers_in, typed_series
-from evaluation.families.histogram.provenance import Computed, computing_outputs, produced_files
 from evaluation.families.histogram.reading import Bin, HistogramError, parse_histogram, same_bins
 from evaluation.families.histogram.task import HistogramTask
-from evaluation.integrity.material import Material
 from pipeline.schema import Record
 
-__all__ = ["Recovered", "is_grounded", "recover_values"]
+__all__ = ["Recovered", "decimals_of", "is_grounded", "numbers_in", "recover_values"]
+
+_NUMBER: Final = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
+_MOST_NUMBERS: Final = 2_000_000
+"""A text of 8 MB holds about as many."""
 
 _NAMED: Final = re.compile(
     r"yield|bin_?(?:value|content)|counts?\b|hist|events|contents|signal|prediction|values", re.I
@@ -40,15 +39,18 @@ class Recovered(Record):
     where: str
 
 
-def recover_values(material: Material, task: HistogramTask) -> tuple[Recovered | None, str]:
-    """The values, or None; and a remark where there was something that could not be used."""
+def recover_values(texts: Mapping[str, str], task: HistogramTask) -> tuple[Recovered | None, str]:
+    """The values, or None; and a remark where there was something that could not be used.
+
+    Args:
+        texts: what a run left behind, by where.
+        task: with its template.
+    """
     found: list[tuple[Recovered, tuple[int, ...]]] = []
-    for item in (*produced_files(material, task.file), *computing_outputs(material)):
-        for values, digits in _candidates(item, task):
+    for where, text in texts.items():
+        for values, digits in _candidates(where, text, task):
             if all(math.isfinite(value) and value >= 0 for value in values) and any(values):
-                found.append((Recovered(values=values, where=item.where), digits))
-    typed = typed_series(material, task.template)
-    found = [pair for pair in found if not any(explains(series, pair[0].values, pair[1]) for series in typed)]
+                found.append((Recovered(values=values, where=where), digits))
     if not found:
         return None, ""
     best, _ = max(found, key=lambda pair: sum(pair[1]))
@@ -58,33 +60,32 @@ def recover_values(material: Material, task: HistogramTask) -> tuple[Recovered |
     return None, f"values for all bins were computed, but differ from place to place ({places})"
 
 
-def is_grounded(material: Material, task: HistogramTask, values: Sequence[float]) -> bool:
-    """Does everything that somebody says was computed occur in what programs left behind?"""
-    left = [*produced_files(material, task.file), *computing_outputs(material)]
-    seen = np.concatenate([item.numbers[0] for item in left]) if left else np.empty(0)
-    return all(bool((np.abs(seen - value) <= _AGREE * max(1.0, abs(value))).any()) for value in values)
+def is_grounded(texts: Mapping[str, str], values: Sequence[float]) -> bool:
+    """Does everything that somebody says was computed occur in what a run left behind?"""
+    seen = {number for text in texts.values() for number, _ in numbers_in(text)}
+    return all(any(abs(number - value) <= _AGREE * max(1.0, abs(value)) for number in seen) for value in values)
 
 
 def _agree(one: Sequence[float], other: Sequence[float], digits: Sequence[int]) -> bool:
     return all(abs(a - b) <= 0.5 * 10.0**-d * (1 + 1e-9) for a, b, d in zip(one, other, digits, strict=True))
 
 
-def _candidates(item: Computed, task: HistogramTask) -> Iterator[tuple[tuple[float, ...], tuple[int, ...]]]:
+def _candidates(where: str, text: str, task: HistogramTask) -> Iterator[tuple[tuple[float, ...], tuple[int, ...]]]:
     """(values, decimals) for all bins, as often as the text holds them."""
-    if item.where.endswith((".yaml", ".yml")):
+    if where.endswith((".yaml", ".yml")):
         try:
-            parsed = parse_histogram(item.text.encode("utf-8"))
+            parsed = parse_histogram(text.encode("utf-8"))
         except HistogramError:
             return
         if same_bins(parsed, task.template) and None not in parsed.values:
             filled = tuple(value for value in parsed.values if value is not None)
             yield filled, tuple(decimals_of(repr(value)) for value in filled)
         return
-    if Path(item.where).suffix == ".json":
-        yield from _of_json(item.text, len(task.template.bins))
+    if Path(where).suffix == ".json":
+        yield from _of_json(text, len(task.template.bins))
         return
-    yield from _rows(item.text, task.template.bins)
-    yield from _lists(item.text, len(task.template.bins))
+    yield from _rows(text, task.template.bins)
+    yield from _lists(text, len(task.template.bins))
 
 
 def _rows(text: str, bins: Sequence[Bin]) -> Iterator[tuple[tuple[float, ...], tuple[int, ...]]]:
@@ -133,3 +134,21 @@ def _named_lists(value: Any, name: str) -> Iterator[tuple[str, list[Any]]]:
         for inner in value:
             if isinstance(inner, dict):
                 yield from _named_lists(inner, name)
+
+
+def numbers_in(text: str) -> list[tuple[float, int]]:
+    """(value, decimals) of every number of a text, left to right."""
+    found = []
+    for match in _NUMBER.finditer(text):
+        value = float(match[0])
+        if math.isfinite(value):
+            found.append((value, decimals_of(match[0])))
+        if len(found) >= _MOST_NUMBERS:
+            break
+    return found
+
+
+def decimals_of(text: str) -> int:
+    """Decimal position of the last digit of a number as it was written: 2 of `1.50`, -2 of `1.5e3`."""
+    mantissa, _, exponent = text.lower().partition("e")
+    return len(mantissa.partition(".")[2]) - (int(exponent) if exponent else 0)

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from evaluation.submission import Submission
     from evaluation.task import EvaluationTask
     from evaluation.trajectory import Event
-    from evaluation.verdicts import IntegrityReport
+    from evaluation.verdicts import ExecutionReport, IntegrityReport
     from pipeline.llm import ModelClient
     from pipeline.progress import Reporter
+    from pipeline.sandbox.base import Sandbox
 
 __all__ = ["RULES"]
 
@@ -155,10 +156,24 @@ class HistogramRules(FamilyRules):
         self, task: EvaluationTask, folder: EpisodeFolder, submission: Submission, *, client: ModelClient | None,
         reporter: Reporter,
     ) -> IntegrityReport:  # fmt: skip
-        """The provenance audit with the monitor's rules (Collider-Bench 3.3, E)."""
+        """The monitor's rules on the record, and the model's audit (Collider-Bench 3.3, E)."""
         from evaluation.families.histogram.audit import audit_episode
 
         return audit_episode(task, folder, submission, client=client, reporter=reporter)
+
+    def execution(
+        self, task: EvaluationTask, folder: EpisodeFolder, submission: Submission, *, sandbox: Sandbox,
+        limits: EpisodeLimits, owner: str, reporter: Reporter,
+    ) -> ExecutionReport | None:  # fmt: skip
+        """Run the submission again: does it give its values, and does a simulation stand behind them?"""
+        from evaluation.families.histogram.audit import read_audit
+        from evaluation.families.histogram.reexecution import reexecute
+
+        audit = read_audit(folder)
+        return reexecute(
+            task, folder, submission, corrected=None if audit is None else audit.corrected, sandbox=sandbox,
+            limits=limits, owner=owner, reporter=reporter,
+        )  # fmt: skip
 
     def score(self, task: EvaluationTask, folder: EpisodeFolder, row: EpisodeScores) -> EpisodeScores:
         """Scores of the submitted or recovered values; the overlay beside them."""

@@ -37,11 +37,9 @@ from evaluation.families.histogram.metrics import (
 )
 from evaluation.families.histogram.submission import read_submission
 from evaluation.families.histogram.task import HistogramTask, Mode
-from evaluation.verdicts import IntegrityReport, ViolationKind
 from pipeline.schema import Record
-from pipeline.task import Verdict
 
-__all__ = ["EMPTY", "TAU", "HistogramScore", "Provenance", "provenance_of", "score_histogram"]
+__all__ = ["EMPTY", "TAU", "HistogramScore", "Provenance", "score_histogram"]
 
 TAU: Final = 0.33
 """Section 4.1: the worst distance of the physicist-in-the-loop baseline."""
@@ -51,7 +49,6 @@ _SHAPE: Final = (
     "shape_l2", "jensen_shannon", "jensen_shannon_dist", "p_value", "mean_abs_frac_error_pct", "d_bar", "d_max",
 )  # fmt: skip
 _ABSOLUTE: Final = ("relative_l2", "delta_norm", "rmsle", "p_value_norm")
-_INVENTED: Final = frozenset({ViolationKind.FABRICATED_RESULT, ViolationKind.PLACEHOLDER_DATA})
 
 
 class Provenance(StrEnum):
@@ -127,14 +124,6 @@ class HistogramScore(Record):
         unknown = self.provenance is Provenance.UNKNOWN
         found |= {f"provenance_{label.value}": None if unknown else float(self.provenance is label) for label in labels}
         return found | {"valid": float(self.valid), "recovered": float(self.recovered)}
-
-
-def provenance_of(report: IntegrityReport | None) -> Provenance:
-    """The audit's label from the monitor's report; that of an unscorable file is FAILED, whatever this says."""
-    if report is None or report.verdict is Verdict.UNKNOWN:
-        return Provenance.UNKNOWN
-    invented = any(finding.verdict is Verdict.FAIL and finding.kind in _INVENTED for finding in report.findings)
-    return Provenance.FABRICATED if invented else Provenance.PASSED
 
 
 def score_histogram(

@@ -11,7 +11,6 @@ The hidden reference is not among what is read here. `task.toml` is not given to
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path, PurePosixPath
@@ -23,6 +22,7 @@ from evaluation.recipes import as_repository
 from pipeline.digests import digest_of, file_digest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.repository import RepositoryRef
+from pipeline.scratch import scratch_directory
 
 __all__ = ["PACKAGES", "build_workspace", "paper_pdf", "regular_files", "without_tool", "workspace_files"]
 
@@ -95,7 +95,7 @@ def _repository(files: dict[str, Path | str], task_id: str, target: Path) -> Pat
     if (target / ".git").is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as building:
+    with scratch_directory(target.parent) as building:
         plain = Path(building) / "files"
         for name, item in sorted(files.items()):
             place = plain / PurePosixPath(name)

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from evaluation.families.table.records import TableTask
 from pipeline.schema import Record
 
-__all__ = ["BannedLibrary", "banned_in_text", "modules_of", "united"]
+__all__ = ["BannedLibrary", "banned_in_text", "banned_libraries"]
 
 _BAN: Final = re.compile(
     r"\b(?:banned|forbidden|prohibited|disallowed|not\s+allowed|do\s+not\s+use)\b|禁止", re.IGNORECASE
@@ -60,7 +61,14 @@ class BannedLibrary(Record):
     source: str = ""
 
 
-def modules_of(name: str) -> tuple[str, ...]:
+def banned_libraries(task: TableTask) -> list[BannedLibrary]:
+    """What a task bans: in its configuration, its instruction and its graders' text."""
+    own = [BannedLibrary(name=name, modules=_modules_of(name), source="task.yaml") for name in task.banned]
+    told = banned_in_text(task.instruction, task.instruction_file)
+    return _united([*own, *told, *banned_in_text(task.metadata, task.metadata_file)])
+
+
+def _modules_of(name: str) -> tuple[str, ...]:
     """Names, in lower case, under which a library is imported or installed."""
     lowered = name.lower()
     root = lowered.split(".", 1)[0]
@@ -90,7 +98,7 @@ def banned_in_text(text: str, source: str) -> list[BannedLibrary]:
         elif stripped:
             for match in _SENTENCE.finditer(stripped):
                 found += _named(_CODE.findall(_without_allowed(match["rest"] or match["after"] or "")), source)
-    return united(found)
+    return _united(found)
 
 
 def _of_cell(cell: str, source: str) -> list[BannedLibrary]:
@@ -111,7 +119,7 @@ def _without_allowed(text: str) -> str:
 def _named(names: Iterable[str], source: str) -> list[BannedLibrary]:
     files = (".py", ".md", ".csv", ".txt", ".yaml", ".json", ".npy", ".ipynb")
     return [
-        BannedLibrary(name=name, modules=modules_of(name), source=source)
+        BannedLibrary(name=name, modules=_modules_of(name), source=source)
         for name in names
         if not name.lower().endswith(files) and not _is_function(name)
     ]
@@ -123,7 +131,7 @@ def _is_function(name: str) -> bool:
     return bool(dot) and root in _COMMON
 
 
-def united(found: Iterable[BannedLibrary]) -> list[BannedLibrary]:
+def _united(found: Iterable[BannedLibrary]) -> list[BannedLibrary]:
     """Each library once; banned without condition somewhere is banned."""
     by_name: dict[str, BannedLibrary] = {}
     for item in found:

@@ -26,7 +26,7 @@ from evaluation.families.table.csvfile import CsvTable, is_missing, number_of
 from evaluation.families.table.records import FileRule, Tolerance
 from pipeline.schema import Record
 
-__all__ = ["POINTS_SHARE", "FileScore", "Mismatch", "absent", "compare_tables", "within"]
+__all__ = ["POINTS_SHARE", "FileScore", "Mismatch", "absent", "compare_tables", "row_keys", "within"]
 
 POINTS_SHARE: Final = 0.8
 """The published scorer gives 0.8 to the values and 0.2 to existence, columns and rows; here those 0.2 are earned by the
@@ -89,7 +89,7 @@ class _Column:
 
 def absent(rule: FileRule, truth: CsvTable, problem: str) -> FileScore:
     """The score of a table that is not there or cannot be read: 0 of all its values."""
-    keys = _keys(rule, truth)
+    keys = row_keys(rule, truth)
     graded = [name for name in truth.columns if name not in keys]
     asked = [cell for name in graded for cell in truth.column(name) if not is_missing(cell)]
     return FileScore(
@@ -106,7 +106,7 @@ def compare_tables(truth: CsvTable, given: CsvTable, rule: FileRule) -> FileScor
         given: what was handed in.
         rule: tolerances, keys, alignment.
     """
-    keys = _keys(rule, truth)
+    keys = row_keys(rule, truth)
     columns = match_columns(truth.columns, given.columns)
     missing = tuple(name for name in truth.columns if name not in columns)
     lost = [name for name in keys if name in missing]
@@ -153,7 +153,8 @@ def _file_score(points: float, trend: float | None) -> float:
     return points if trend is None else POINTS_SHARE * points + (1 - POINTS_SHARE) * trend
 
 
-def _keys(rule: FileRule, truth: CsvTable) -> tuple[str, ...]:
+def row_keys(rule: FileRule, truth: CsvTable) -> tuple[str, ...]:
+    """Columns that say which row of a table is which; none where rows are matched by position."""
     if rule.alignment == "position":
         return ()
     return rule.keys if rule.keys is not None else infer_keys(truth)

@@ -1,22 +1,24 @@
 """From what was handed in to grades: the tables, the rubric's dimensions, their weighted sum, the callback.
 
-Tables and completeness are computed, whoever judges. Analysis and code are graded by the keyless judge or by a model.
-What integrity found is applied here and nowhere else (PRBench B.4, and the published graders' instruction): a banned
-library caps code at 0.2, made-up data give data accuracy 0. What was measured before that is kept beside it.
+Tables and completeness are computed, whoever judges. Analysis and code need a reader: a model, or they are unknown,
+unless nothing is there or it is the ground truth's own. Data accuracy is that of the tables which our own run of the
+submission wrote (`reexecution`); what was only handed in is compared too, and counts for nothing but the report.
+
+What integrity found is applied here and nowhere else. The monitor failed: every dimension is 0. Without an episode
+(`standalone`) the published graders' instruction holds (PRBench B.4): a banned library caps code at 0.2, made-up data
+give data accuracy 0. What was measured before that is kept beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
 from evaluation.families.table.compare import FileScore, absent, compare_tables
 from evaluation.families.table.csvfile import TableError, parse_table, read_table
-from evaluation.families.table.fabrication import SubmittedTable
-from evaluation.families.table.keyless import HandedIn, keyless_grade
+from evaluation.families.table.handed_in import HandedIn, unread_grade
 from evaluation.families.table.model_judge import ModelGrades, grade_with_model, grader_of
 from evaluation.families.table.records import FileRule, Kind, Mode, TableTask
 from evaluation.verdicts import Finding, Grader, ViolationKind
@@ -25,20 +27,15 @@ from pipeline.progress import Reporter
 from pipeline.schema import Problem, Record, StoredRecord
 from pipeline.task import Verdict
 
-__all__ = [
-    "BANNED_CAP", "CALLBACK", "DimensionGrade", "TableGrades", "apply_findings", "grade", "handed_in", "score_tables",
-    "submitted_tables",
-]  # fmt: skip
+__all__ = ["BANNED_CAP", "CALLBACK", "DimensionGrade", "TableGrades", "apply_findings", "grade", "score_tables"]
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Raised when the rules change, so that grades of different rules are not taken for comparable."""
 CALLBACK: Final = 0.9
 """PRBench 4.1: a run is successful end to end when every dimension is above it."""
 BANNED_CAP: Final = 0.2
 """The published grader's instruction: with a banned library, the score of code must be at most this."""
-_MOST_TEXT: Final = 4 << 20
-_TEXTS: Final = (".py", ".ipynb", ".md", ".rst", ".txt", ".csv", ".tsv", ".jl", ".m", ".r", ".c", ".cc", ".cpp", ".f90",
-                 ".sh", ".json", ".yaml", ".yml", ".toml", ".cfg", ".h", ".hpp", ".rs", ".f", ".java")  # fmt: skip
+Tables = Literal["re-executed", "handed in", "unknown", "none"]
 
 
 class DimensionGrade(Record):
@@ -49,25 +46,33 @@ class DimensionGrade(Record):
     metric: str
     weight: float
     score: float | None = Field(default=None, ge=0, le=1)
-    """None: unknown (a model that did not answer)."""
+    """None: unknown (nobody read it, the model did not answer, the re-execution did not come about)."""
     measured: float | None = Field(default=None, ge=0, le=1)
     """Before what integrity found was applied."""
     reason: str = ""
     engine: str
-    """`formula`, `keyless`, `model` or `panel`."""
+    """`formula`, `model` or `panel`; `nobody` where it is unknown."""
 
 
 class TableGrades(StoredRecord):
     """`grades.json`: one submission, graded."""
 
-    SCHEMA_VERSION: ClassVar[int] = 1
+    SCHEMA_VERSION: ClassVar[int] = 2
 
     task: str
     mode: Mode
     dimensions: tuple[DimensionGrade, ...]
+    tables: Tables = "none"
+    """Which tables data accuracy is about; `unknown`: those of a re-execution of which nothing is known."""
     accuracy: float | None = Field(default=None, ge=0, le=1)
-    """Of all tables, whether the rubric has a dimension for it or not; None: the task has no tables."""
+    """Of these tables, whether the rubric has a dimension for it or not; None: unknown, or the task has none."""
     files: tuple[FileScore, ...] = ()
+    """Tables that the re-execution wrote."""
+    handed_in: tuple[FileScore, ...] = ()
+    """Tables as they were handed in."""
+    handed_in_accuracy: float | None = Field(default=None, ge=0, le=1)
+    monitor: Verdict = Verdict.UNKNOWN
+    """What integrity and re-execution found together."""
     grader: Grader
     findings: tuple[Finding, ...] = ()
     """Of the judging model."""
@@ -88,27 +93,18 @@ class TableGrades(StoredRecord):
 
     @property
     def callback(self) -> bool | None:
-        """End to end (PRBench 4.1): is every dimension above 0.9? None: not known."""
-        if any(item.score is not None and item.score <= CALLBACK for item in self.dimensions):
+        """End to end (PRBench 4.1): is every dimension above 0.9? None: not known.
+
+        The tables have to be re-executed ones, and the monitor has to have passed.
+        """
+        low = any(item.score is not None and item.score <= CALLBACK for item in self.dimensions)
+        if low or self.monitor is Verdict.FAIL:
             return False
-        return None if any(item.score is None for item in self.dimensions) else True
+        known = self.monitor is Verdict.PASS and self.tables in {"re-executed", "none"}
+        return True if known and all(item.score is not None for item in self.dimensions) else None
 
 
-# --- what was handed in ----------------------------------------------------------------------------------------------
-
-
-def handed_in(directory: Path) -> HandedIn:
-    """The text files below a directory; links are not followed, and git's own files are none."""
-    texts: dict[str, str] = {}
-    for path in sorted(directory.rglob("*")):
-        relative = path.relative_to(directory)
-        if path.is_symlink() or not path.is_file() or ".git" in relative.parts:
-            continue
-        if any((directory / parent).is_symlink() for parent in relative.parents if parent.parts):
-            continue
-        if path.suffix.lower() in _TEXTS and path.stat().st_size <= _MOST_TEXT:
-            texts[relative.as_posix()] = path.read_text(encoding="utf-8", errors="replace")
-    return HandedIn(texts=texts)
+# --- tables ----------------------------------------------------------------------------------------------------------
 
 
 def score_tables(task: TableTask, texts: Mapping[str, str]) -> tuple[FileScore, ...]:
@@ -119,7 +115,7 @@ def score_tables(task: TableTask, texts: Mapping[str, str]) -> tuple[FileScore, 
 def _scored(task: TableTask, rule: FileRule, texts: Mapping[str, str]) -> FileScore:
     truth = read_table(task.root / rule.truth, strict=True)
     if rule.path not in texts:
-        return absent(rule, truth, "it was not handed in")
+        return absent(rule, truth, "it is not there")
     try:
         given = parse_table(texts[rule.path].removeprefix("\ufeff"))
     except TableError as error:
@@ -127,81 +123,54 @@ def _scored(task: TableTask, rule: FileRule, texts: Mapping[str, str]) -> FileSc
     return compare_tables(truth, given, rule)
 
 
-def submitted_tables(task: TableTask, texts: Mapping[str, str]) -> list[SubmittedTable]:
-    """The tables that are there and can be read, beside their truth."""
-    found = []
-    for rule, score in zip(task.files, score_tables(task, texts), strict=True):
-        try:
-            given = parse_table(texts[rule.path]) if rule.path in texts else None
-        except TableError:
-            continue
-        if given is not None:
-            found.append(SubmittedTable(rule.path, given, read_table(task.root / rule.truth, strict=True), score.keys))
-    return found
-
-
 # --- grades ----------------------------------------------------------------------------------------------------------
 
 
 def grade(
-    task: TableTask, submission: HandedIn, *, client: ModelClient | None, panel: int = 1, reporter: Reporter
-) -> TableGrades:
+    task: TableTask, submission: HandedIn, *, tables: Mapping[str, str] | None, client: ModelClient | None,
+    panel: int = 1, reporter: Reporter,
+) -> TableGrades:  # fmt: skip
     """Grade a submission.
 
     Args:
         task: rubric, truth, reference.
         submission: what was handed in.
-        client: the judging model; None: the keyless judge.
+        tables: path -> text of the tables that count: those of the re-execution. None: nothing is known of it.
+        client: the judging model; None: nobody reads analysis and code.
         panel: draws of the model.
         reporter: progress.
 
     Raises:
         BudgetError, ModelError: see `grade_with_model`.
     """
-    files = score_tables(task, submission.texts)
+    handed_in = score_tables(task, submission.texts)
+    files = () if tables is None else score_tables(task, tables)
     model = ModelGrades()
     grader = Grader(engine="keyless", version=VERSION)
-    if client is not None:
-        model = grade_with_model(task, submission, _in_words(files), client, panel, reporter)
+    unread = {item.name: unread_grade(item.kind, task, submission) for item in task.dimensions}
+    if client is not None and any(score is None for score, _ in unread.values()):
+        model = grade_with_model(task, submission, _in_words(files or handed_in), client, panel, reporter)
         grader = grader_of(client, panel, VERSION)
-    return TableGrades(
-        task=task.id,
-        mode=task.mode,
-        dimensions=tuple(_dimensions(task, submission, files, model, grader)),
-        accuracy=_accuracy(task, files)[0] if files else None,
-        files=files,
-        grader=grader,
-        findings=tuple(model.findings),
-        problems=tuple(model.problems),
-    )
-
-
-def _dimensions(
-    task: TableTask, submission: HandedIn, files: Sequence[FileScore], model: ModelGrades, grader: Grader
-) -> list[DimensionGrade]:
-    accuracy = _accuracy(task, files)
     found = []
     for item in task.dimensions:
-        engine: str = "formula"
-        score: float | None
+        (score, reason), engine = unread[item.name], "formula"
         if item.kind is Kind.DATA:
-            score, reason = accuracy
-        elif item.kind is Kind.COMPLETENESS:
-            score, reason = keyless_grade(item.kind, task, submission)
-        elif item.name in model.scores:
+            score, reason = _accuracy(task, files) if files else (None, "what a re-execution writes is not known")
+        elif score is None and item.name in model.scores:
             engine, (score, reason) = grader.engine, model.scores[item.name]
-        else:
-            engine, (score, reason) = "keyless", keyless_grade(item.kind, task, submission)
-            if item.kind is Kind.OTHER and task.files and score is not None:
-                # of an unknown name: what was asked for is code and its tables
-                score, reason = (score + accuracy[0]) / 2, f"half code ({reason}), half tables ({accuracy[1]})"
         found.append(
             DimensionGrade(
                 name=item.name, kind=item.kind, metric=item.metric, weight=item.weight, score=score, measured=score,
-                reason=reason, engine=engine,
+                reason=reason, engine="nobody" if score is None else engine,
             )
         )  # fmt: skip
-    return found
+    return TableGrades(
+        task=task.id, mode=task.mode, dimensions=tuple(found),
+        tables="none" if not task.files else "re-executed" if files else "unknown",
+        accuracy=_accuracy(task, files)[0] if files else None, files=files, handed_in=handed_in,
+        handed_in_accuracy=_accuracy(task, handed_in)[0] if handed_in else None, grader=grader,
+        findings=tuple(model.findings), problems=tuple(model.problems),
+    )  # fmt: skip
 
 
 def _accuracy(task: TableTask, files: Sequence[FileScore]) -> tuple[float, str]:
@@ -226,9 +195,16 @@ def _in_words(files: Sequence[FileScore]) -> str:
 # --- what integrity found --------------------------------------------------------------------------------------------
 
 
-def apply_findings(grades: TableGrades, findings: Sequence[Finding]) -> TableGrades:
-    """The grades with violations applied; suspicions change nothing."""
+def apply_findings(grades: TableGrades, findings: Sequence[Finding], monitor: Verdict | None) -> TableGrades:
+    """The grades with violations applied; suspicions change nothing but the callback.
+
+    Args:
+        grades: as measured.
+        findings: of integrity and re-execution.
+        monitor: the verdict on the episode; None: there was none, and the published consequences are drawn.
+    """
     violations = [finding for finding in (*findings, *grades.findings) if finding.verdict is Verdict.FAIL]
+    episode, monitor = monitor is not None, Verdict.FAIL if violations else monitor or Verdict.UNKNOWN
     banned = next((item for item in violations if item.kind is ViolationKind.BANNED_LIBRARY), None)
     invented = next(
         (i for i in violations if i.kind in {ViolationKind.FABRICATED_RESULT, ViolationKind.PLACEHOLDER_DATA}), None
@@ -236,9 +212,13 @@ def apply_findings(grades: TableGrades, findings: Sequence[Finding]) -> TableGra
     found = []
     for item in grades.dimensions:
         score, reason = item.measured, item.reason
-        if banned is not None and item.kind in {Kind.CODE, Kind.OTHER} and score is not None and score > BANNED_CAP:
-            score, reason = BANNED_CAP, f"at most {BANNED_CAP}, {banned.where} {banned.reason}; {reason}"
-        if invented is not None and item.kind in {Kind.DATA, Kind.OTHER} and score is not None:
+        if episode and monitor is Verdict.FAIL:
+            first = f" ({violations[0].where}: {violations[0].reason})" if violations else ""
+            score, reason = 0.0, f"the monitor failed{first}; {reason}"
+        elif banned is not None and item.kind in {Kind.CODE, Kind.OTHER} and (score is None or score > BANNED_CAP):
+            score = None if score is None else BANNED_CAP
+            reason = f"at most {BANNED_CAP}, {banned.where} {banned.reason}; {reason}"
+        elif invented is not None and item.kind in {Kind.DATA, Kind.OTHER}:
             score, reason = 0.0, f"the data were not computed: {invented.where}: {invented.reason}; {reason}"
         found.append(item.evolve(score=score, reason=reason))
-    return grades.evolve(dimensions=tuple(found))
+    return grades.evolve(dimensions=tuple(found), monitor=monitor)

@@ -1,14 +1,17 @@
-"""The monitor of the table family: the rules for all families, banned libraries, and where the tables come from."""
+"""The monitor of the table family: the rules for all families, banned libraries, and a look for the graders' files.
+
+Whether the tables were computed is not read from programs: the re-execution shows it (`reexecution`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from evaluation.episode import EpisodeFolder
+from evaluation.families.rerun import is_oracle
 from evaluation.families.table.banned import banned_findings
-from evaluation.families.table.banned_list import BannedLibrary, banned_in_text, modules_of, united
-from evaluation.families.table.fabrication import fabrication_findings, identical_tables
-from evaluation.families.table.grading import handed_in, submitted_tables
+from evaluation.families.table.banned_list import banned_libraries
+from evaluation.families.table.handed_in import HandedIn
 from evaluation.families.table.records import TableTask
 from evaluation.families.table.truth_rules import truth_findings
 from evaluation.integrity.material import Material, load_material
@@ -20,34 +23,13 @@ from pipeline.llm import ModelClient
 from pipeline.progress import Reporter
 from pipeline.task import Verdict
 
-__all__ = ["banned_libraries", "check_table_integrity", "table_findings"]
-
-_ORACLE = "oracle"
+__all__ = ["check_table_integrity", "table_findings"]
 
 
-def banned_libraries(task: TableTask) -> list[BannedLibrary]:
-    """What a task bans: in its configuration, its instruction and its graders' text."""
-    own = [BannedLibrary(name=name, modules=modules_of(name), source="task.yaml") for name in task.banned]
-    told = banned_in_text(task.instruction, task.instruction_file)
-    return united([*own, *told, *banned_in_text(task.metadata, task.metadata_file)])
-
-
-def table_findings(
-    material: Material, task: TableTask, texts: dict[str, str], *, with_trajectory: bool = True
-) -> list[Finding]:
-    """What the family's own rules find in a submission.
-
-    Args:
-        material: patch, files and trajectory.
-        task: bans, truth.
-        texts: what was handed in.
-        with_trajectory: False: there was no episode, and nothing can be said of tables without programs.
-    """
-    return [
-        *banned_findings(material, banned_libraries(task)),
-        *truth_findings(material, task),
-        *fabrication_findings(material, submitted_tables(task, texts), programs_expected=with_trajectory),
-    ]
+def table_findings(material: Material, task: TableTask) -> list[Finding]:
+    """What the family's own rules find in a submission: patch, files and trajectory."""
+    programs = HandedIn(texts=material.final_texts).programs
+    return [*banned_findings(programs, banned_libraries(task)), *truth_findings(material, task)]
 
 
 def check_table_integrity(
@@ -65,15 +47,12 @@ def check_table_integrity(
         BudgetError, ModelError: see `check_integrity`.
     """
     report = check_integrity(evaluation, folder, submission, client=client, reporter=reporter)
-    material = load_material(evaluation, folder, submission)
-    if material.head is not None and material.head.agent == _ORACLE:
+    if is_oracle(folder):
         return report
-    texts = handed_in(folder.submission / "files").texts
-    report = with_findings(report, table_findings(material, task, texts))
-    return report.evolve(problems=(*report.problems, *identical_tables(submitted_tables(task, texts))))
+    return _with_findings(report, table_findings(load_material(evaluation, folder, submission), task))
 
 
-def with_findings(report: IntegrityReport, found: Sequence[Finding]) -> IntegrityReport:
+def _with_findings(report: IntegrityReport, found: Sequence[Finding]) -> IntegrityReport:
     """A report with more findings, and the verdict that follows."""
     new = [finding for finding in found if finding not in report.findings]
     if not new:

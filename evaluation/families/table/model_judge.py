@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from evaluation.families.table.answers import DimensionAnswer, RubricAnswer
-from evaluation.families.table.keyless import HandedIn
+from evaluation.families.table.handed_in import HandedIn
 from evaluation.families.table.records import Dimension, Kind, TableTask
 from evaluation.integrity.material import normalised
 from evaluation.judges.answers import refuse_other_items

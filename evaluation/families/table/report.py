@@ -18,17 +18,20 @@ def metrics_of(grades: TableGrades, findings: Sequence[Finding]) -> dict[str, fl
     """The metrics of one episode; None is unknown.
 
     One per dimension under its kind's name (`methodology_understanding`, `code_correctness`, `data_accuracy`,
-    `completeness`, `code_quality`; other names of a rubric as they are), `overall`, `end_to_end_callback`, and
-    `data_accuracy_measured` (before fabrication is applied), `banned_libraries` and `fabricated` (0 or 1).
+    `completeness`, `code_quality`; other names of a rubric as they are), `overall` with its bounds `overall_low` and
+    `overall_high`, `end_to_end_callback`, and `data_accuracy_handed_in` (of the tables as they were handed in, which
+    counts for nothing else), `banned_libraries` and `fabricated` (0 or 1).
     """
     violated = {item.kind for item in (*findings, *grades.findings) if item.verdict is Verdict.FAIL}
     metrics: dict[str, float | None] = {item.metric: item.score for item in grades.dimensions}
     metrics["overall"] = grades.overall
+    metrics["overall_low"], metrics["overall_high"] = grades.bounds
     metrics["end_to_end_callback"] = None if grades.callback is None else float(grades.callback)
     fabricated = bool(violated & {ViolationKind.FABRICATED_RESULT, ViolationKind.PLACEHOLDER_DATA})
-    if grades.accuracy is not None:
-        metrics.setdefault("data_accuracy", 0.0 if fabricated else grades.accuracy)
-        metrics["data_accuracy_measured"] = grades.accuracy
+    if grades.tables != "none":
+        failed = fabricated or grades.monitor is Verdict.FAIL
+        metrics.setdefault("data_accuracy", 0.0 if failed else grades.accuracy)
+        metrics["data_accuracy_handed_in"] = grades.handed_in_accuracy
     metrics["banned_libraries"] = float(ViolationKind.BANNED_LIBRARY in violated)
     metrics["fabricated"] = float(fabricated)
     return metrics
@@ -70,7 +73,10 @@ def evaluation_report(
         },
         "end_to_end_callback": callback,
         "graded_by": grades.grader.model_dump(mode="json"),
+        "monitor": grades.monitor.value,
+        "tables_of": grades.tables,
         "tables": [item.model_dump(mode="json") for item in grades.files],
+        "tables_handed_in": [item.model_dump(mode="json") for item in grades.handed_in],
         "findings": [item.model_dump(mode="json") for item in (*findings, *grades.findings)],
         "workspace_files": [*sorted(files)],
         "problems": [item.model_dump(mode="json") for item in grades.problems],

@@ -11,7 +11,7 @@ from evaluation.agents.base import AgentContext, AgentLaunch
 from evaluation.families.base import FamilyRules
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Problem, Severity
-from pipeline.task import Family
+from pipeline.task import Family, Verdict
 
 if TYPE_CHECKING:
     from evaluation.episode import EpisodeFolder, EpisodeLimits
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from evaluation.scores import EpisodeScores
     from evaluation.submission import Submission
     from evaluation.task import EvaluationTask
-    from evaluation.verdicts import Finding, IntegrityReport, Judgement
+    from evaluation.verdicts import ExecutionReport, Finding, IntegrityReport, Judgement
     from pipeline.llm import ModelClient
     from pipeline.progress import Reporter
-    from pipeline.sandbox.base import BuildSpec
+    from pipeline.sandbox.base import BuildSpec, Sandbox
     from pipeline.task import PublicTask
 
 __all__ = ["EVAL_REPORT", "GRADES", "RULES", "evaluation_task", "table_task"]
@@ -86,7 +86,9 @@ class TableRules(FamilyRules):
 
     def oracle(self, task: EvaluationTask, context: AgentContext) -> AgentLaunch:
         """Hands in the truth, the reference implementation, and the graders' text as its analysis."""
-        files = _solution(table_task(task))
+        from evaluation.families.table.handed_in import solution
+
+        files = solution(table_task(task))
         if not files:
             raise ExpbenchError(
                 FailureKind.DATA_UNAVAILABLE, task.id, "it has neither tables nor a reference implementation",
@@ -110,18 +112,33 @@ class TableRules(FamilyRules):
 
         return check_table_integrity(task, table_task(task), folder, submission, client=client, reporter=reporter)
 
+    def execution(
+        self, task: EvaluationTask, folder: EpisodeFolder, submission: Submission, *, sandbox: Sandbox,
+        limits: EpisodeLimits, owner: str, reporter: Reporter,
+    ) -> ExecutionReport | None:  # fmt: skip
+        """Run the submission again: only tables that this writes count. None in code-only mode."""
+        from evaluation.families.table.reexecution import reexecute
+
+        return reexecute(
+            task, table_task(task), folder, submission, sandbox=sandbox, limits=limits, owner=owner, reporter=reporter
+        )
+
     def judge(
         self, task: EvaluationTask, folder: EpisodeFolder, submission: Submission, *, client: ModelClient | None,
         panel: int = 1, reporter: Reporter,
     ) -> Judgement | None:  # fmt: skip
         """Grades of all dimensions, in `grades.json`; the judgement names the grader."""
-        from evaluation.families.table.grading import grade, handed_in
+        from evaluation.families.table.grading import grade
+        from evaluation.families.table.handed_in import read_directory
+        from evaluation.families.table.reexecution import read_reexecution
         from evaluation.verdicts import Judgement as Result
         from pipeline.store import write_if_changed
 
-        known = table_task(task)
+        known, shown = table_task(task), read_reexecution(folder)
+        certain = shown is not None and (shown.ran.verdict is not Verdict.UNKNOWN or bool(shown.tables))
         grades = grade(
-            known, handed_in(folder.submission / "files"), client=client, panel=panel, reporter=reporter
+            known, read_directory(folder.submission / "files"), tables=shown.tables if shown and certain else None,
+            client=client, panel=panel, reporter=reporter,
         )  # fmt: skip
         write_if_changed(folder.root / GRADES, grades.model_dump_json(indent=1) + "\n")
         missed = [item for item in grades.dimensions if item.score is not None and item.score < 1]
@@ -132,27 +149,37 @@ class TableRules(FamilyRules):
         )
 
     def score(self, task: EvaluationTask, folder: EpisodeFolder, row: EpisodeScores) -> EpisodeScores:
-        """The family's metrics, with what integrity found applied; `eval_report.json` and `family.json` say why."""
-        from evaluation.families.table.grading import TableGrades, apply_findings, handed_in
+        """The family's metrics, with what integrity and re-execution found applied.
+
+        `eval_report.json` and `family.json` say why; values that were typed make the monitor of the row fail.
+        """
+        from evaluation.families.table.grading import TableGrades, apply_findings
+        from evaluation.families.table.handed_in import read_directory
+        from evaluation.families.table.reexecution import read_reexecution
         from evaluation.families.table.report import evaluation_report, metrics_of
         from evaluation.verdicts import IntegrityReport as Report
         from pipeline.store import write_if_changed
 
         if not (folder.root / GRADES).is_file():
             return row
-        known = table_task(task)
+        known, shown = table_task(task), read_reexecution(folder)
         grades = TableGrades.model_validate_json((folder.root / GRADES).read_bytes())
-        findings: tuple[Finding, ...] = ()
+        findings: tuple[Finding, ...] = () if shown is None else shown.findings
+        monitor = Verdict.UNKNOWN
         if folder.integrity.is_file():
-            findings = Report.model_validate_json(folder.integrity.read_bytes()).findings
-        applied = apply_findings(grades, findings)
-        files = sorted(handed_in(folder.submission / "files").texts)
-        report = evaluation_report(known, applied, findings, files)
+            report = Report.model_validate_json(folder.integrity.read_bytes())
+            findings, monitor = (*report.findings, *findings), report.verdict
+        if shown is not None and shown.findings and monitor is Verdict.PASS:
+            monitor = Verdict.UNKNOWN
+        applied = apply_findings(grades, findings, monitor)
+        files = sorted(read_directory(folder.submission / "files").texts)
         metrics = metrics_of(applied, findings)
-        write_if_changed(folder.root / EVAL_REPORT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        told = evaluation_report(known, applied, findings, files)
+        write_if_changed(folder.root / EVAL_REPORT, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         details = {"metrics": metrics, "grades": applied.model_dump(mode="json")}
         write_if_changed(folder.root / "family.json", json.dumps(details, indent=1, ensure_ascii=False) + "\n")
-        return row.evolve(metrics=row.metrics | metrics)
+        known_monitor: dict[Verdict, float | None] = {Verdict.PASS: 1.0, Verdict.FAIL: 0.0, Verdict.UNKNOWN: None}
+        return row.evolve(metrics=row.metrics | metrics, monitor=known_monitor[applied.monitor])
 
 
 RULES: Final = TableRules()
@@ -234,15 +261,3 @@ def _public(task: TableTask, packages: tuple[str, ...]) -> PublicTask:
         resources=Resources(memory_mb=task.container.memory_mb, wall_time_s=task.container.timeout_s),
         provenance=Provenance(engine="keyless", stages=(("prbench", "1"),)),
     )  # fmt: skip
-
-
-def _solution(task: TableTask) -> dict[str, str]:
-    """Path in the workspace -> text, of everything that the truth and the reference have of what is expected."""
-    files = {rule.path: task.read(rule.truth) for rule in task.files}
-    files |= dict.fromkeys(task.expected.analysis, task.metadata)
-    reference = task.reference_code()
-    homes = {Path(path).parent.as_posix() for path in task.expected.code} or {"reproduction"}
-    for name, text in reference.items():
-        wanted = [path for path in task.expected.code if Path(path).name == name]
-        files |= dict.fromkeys(wanted or [f"{sorted(homes)[0]}/{name}"], text)
-    return dict(sorted(files.items()))

@@ -1,7 +1,7 @@
 """A submission scored without an episode: `expbench score table`.
 
-There is no trajectory, so that only what lies in the files is looked at: banned libraries, and tables whose values are
-typed into the programs that came with them. That nothing computed a table cannot be said of files alone.
+Nothing is run and there is no trajectory: the tables are compared as they were handed in, and only import statements of
+banned libraries are looked for. The callback is therefore never reached, only missed or unknown.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import JsonValue
 
-from evaluation.families.table.grading import apply_findings, grade, handed_in
-from evaluation.families.table.integrity import table_findings
-from evaluation.families.table.keyless import HandedIn
+from evaluation.families.table.banned import banned_findings
+from evaluation.families.table.banned_list import banned_libraries
+from evaluation.families.table.grading import apply_findings, grade
+from evaluation.families.table.handed_in import HandedIn, read_directory
 from evaluation.families.table.reading import load_table_task
 from evaluation.families.table.records import Mode, TableTask
 from evaluation.families.table.report import evaluation_report, metrics_of
-from evaluation.integrity.material import Material
-from evaluation.submission import Submission
-from evaluation.verdicts import Finding
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import ModelClient
 from pipeline.progress import Reporter
@@ -42,7 +40,7 @@ def read_submission(task: TableTask, path: Path) -> HandedIn:
     if path.is_file():
         texts = {path.name: path.read_text(encoding="utf-8", errors="replace")}
     else:
-        texts = dict(handed_in(path).texts)
+        texts = dict(read_directory(path).texts)
     for expected in task.expected.all:
         name = PurePosixPath(expected).name
         if expected not in texts and name in texts:
@@ -78,22 +76,10 @@ def score_submission(
     """
     task, _ = load_table_task(directory, mode)
     given = read_submission(task, submission)
-    findings = static_findings(task, given)
-    grades = apply_findings(grade(task, given, client=client, panel=panel, reporter=reporter), findings)
+    findings = banned_findings(given.programs, banned_libraries(task))
+    grades = grade(task, given, tables=given.texts, client=client, panel=panel, reporter=reporter)
+    grades = apply_findings(grades.evolve(tables="handed in" if task.files else "none"), findings, None)
     report = evaluation_report(task, grades, findings, sorted(given.texts))
     metrics = metrics_of(grades, findings)
     dimensions = {item.name: item.model_dump(mode="json") for item in grades.dimensions}
     return {"task": task.id, **metrics, "metrics": {**metrics}, "dimensions": {**dimensions}, **report}
-
-
-def static_findings(task: TableTask, given: HandedIn) -> list[Finding]:
-    """What the files alone show."""
-    from evaluation.families.table.rules import evaluation_task
-
-    material = Material(
-        task=evaluation_task(task), submission=Submission(), head=None, events=(), patch="", reproduce="",
-        response_text="",
-    )  # fmt: skip
-    # no patch was taken: all that was handed in is new
-    material.__dict__["final_texts"] = dict(given.texts)
-    return table_findings(material, task, dict(given.texts), with_trajectory=False)

@@ -7,7 +7,6 @@ is private.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -21,6 +20,7 @@ from pipeline.files import remove_tree
 from pipeline.progress import Reporter
 from pipeline.repository import RepositoryFile, RepositoryRef, Snapshot
 from pipeline.sandbox.base import BuildSpec
+from pipeline.scratch import scratch_directory
 from pipeline.validation.environment import resolve_environment
 
 __all__ = ["INSTRUCTION", "build_workspace", "environment_of", "instructions", "public_files", "truth_digest"]
@@ -61,7 +61,7 @@ def build_workspace(task: TableTask, scratch: Path) -> Path:
         return into
     remove_tree(into)
     into.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="expbench-table-") as name:
+    with scratch_directory() as name:
         tree = Path(name) / "tree"
         tree.mkdir()
         (tree / INSTRUCTION).write_text(told, encoding="utf-8")
@@ -82,7 +82,7 @@ def environment_of(packages: Sequence[str], scratch: Path, reporter: Reporter) -
     """
     if not packages:
         return BuildSpec()
-    with tempfile.TemporaryDirectory(prefix="expbench-table-") as name:
+    with scratch_directory() as name:
         path = Path(name) / REQUIREMENTS
         path.write_text("\n".join(packages) + "\n", encoding="utf-8")
         file = RepositoryFile(path=REQUIREMENTS, size=path.stat().st_size, sha256=file_digest(path))
@@ -134,7 +134,10 @@ What lies in the directory when the time is over is what is graded.
 _FULL_RULES: Final = """\
 - Every value in a table comes from code of yours that you ran here. Do not hard-code, invent or transcribe values, and
   do not put fitted or analytic curves in the place of the computation that the task asks for.
-- The programs that you hand in are the ones that wrote the tables. A missing value is `nan` or an empty field.
+- The tables are taken away and your work is run again, without internet access: `bash reproduce.sh` if you hand in such
+  a script at the top of the directory{programs}. Only the tables that this run writes, in the same
+  time and memory, count.
+- A missing value is `nan` or an empty field.
 """
 
 
@@ -152,7 +155,7 @@ def instructions(task: TableTask, *, limits: EpisodeLimits, network: Sequence[st
         else "Only Python's standard library is installed.",
         told=task.instruction.strip(),
         expected="\n".join(f"- `{path}`" for path in task.expected.all),
-        rules=_FULL_RULES if full else "",
+        rules=_FULL_RULES.format(programs=_programs(task)) if full else "",
         minutes=f"{limits.wall_s / 60:.1f}".removesuffix(".0"),
         cpus=limits.cpus,
         memory=limits.memory_mb,
@@ -160,6 +163,12 @@ def instructions(task: TableTask, *, limits: EpisodeLimits, network: Sequence[st
         if network
         else "There is no internet access.",
     )
+
+
+def _programs(task: TableTask) -> str:
+    """What is run where there is no script."""
+    python = [f"`python3 {path}`" for path in task.expected.code if path.endswith(".py")]
+    return f", otherwise {', then '.join(python)}" if python else ""
 
 
 def blocked_by(error: ExpbenchError) -> str:

@@ -47,7 +47,7 @@ from flows.a2a import GreenOptions, evaluate_over_a2a, evaluate_white
 from flows.cli import app
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import SilentReporter
-from tests.evaluation.families.table.support import REFERENCE, honest, write_task
+from tests.evaluation.families.table.support import METADATA, REFERENCE, honest, write_task
 
 
 class Stranger(AgentExecutor):
@@ -106,7 +106,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def evaluate(source: Path, out: Path, executor: AgentExecutor, **changes: object) -> tuple[dict[str, object], Path]:
-    options = GreenOptions(source=source, out=out, poll_s=0.05, grace_minutes=0.5)
+    options = GreenOptions(source=source, out=out, poll_s=0.05, grace_minutes=0.5, rerun=False)
     with served(executor) as url:
         request = GreenRequest(white_agent_url=url, tasks=("task_decay_1999",))
         outcome = evaluate_white(options.evolve(**changes), request, SilentReporter())
@@ -116,13 +116,14 @@ def evaluate(source: Path, out: Path, executor: AgentExecutor, **changes: object
 
 def test_a_stranger_s_white_agent_is_evaluated_by_its_url(source: Path, tmp_path: Path) -> None:
     stranger = Stranger(files(honest()))
-    options = GreenOptions(source=source, out=tmp_path / "run", poll_s=0.05)
+    options = GreenOptions(source=source, out=tmp_path / "run", poll_s=0.05, rerun=False)
     with served(stranger) as url:
         request = GreenRequest(white_agent_url=url, tasks=("task_decay_1999",))
         outcome = evaluate_over_a2a(options, request, None, SilentReporter())
     assert (outcome.summary["scored"], outcome.summary["unknown"]) == (1, 0)
     report = outcome.reports["task_decay_1999/0"]
-    assert report["grading"]["scores"]["data_accuracy"]["score"] == 1.0  # type: ignore[index,call-overload]
+    assert report["grading"]["scores"]["data_accuracy"]["score"] is None  # type: ignore[index,call-overload]
+    assert report["tables_handed_in"][0]["score"] == 1.0  # type: ignore[index,call-overload]
     # it was told what is public, and nothing of the truth
     (message,) = stranger.messages
     told, request_seen, workspace = read_episode(message)
@@ -154,14 +155,16 @@ def test_an_agent_that_speaks_only_the_older_protocol_is_evaluated_too(source: P
     assert [item.protocol_version for item in card.supported_interfaces] == ["0.3"]
     with running(Stranger(files(honest())), card, listener) as url:
         request = GreenRequest(white_agent_url=url, tasks=("task_decay_1999",))
-        outcome = evaluate_white(GreenOptions(source=source, out=tmp_path, poll_s=0.05), request, SilentReporter())
+        outcome = evaluate_white(
+            GreenOptions(source=source, out=tmp_path, poll_s=0.05, rerun=False), request, SilentReporter()
+        )
     (row,) = outcome.summary["rows"]  # type: ignore[misc,union-attr]
-    assert row["metrics"]["data_accuracy"] == 1.0  # type: ignore[index,call-overload]
+    assert row["metrics"]["data_accuracy_handed_in"] == 1.0  # type: ignore[index,call-overload]
 
 
 def test_what_it_says_of_itself_is_kept_apart_and_checked(source: Path, tmp_path: Path) -> None:
     head = TrajectoryHead(episode="x/0", agent="oracle")
-    event = CommandRun(seq=0, at=1, command="pip install torch", output="ok", exit_code=0)
+    event = CommandRun(seq=0, at=1, command="cat /x/metadata.md", output=METADATA, exit_code=0)
     own = f"{head.model_dump_json()}\n{event.model_dump_json()}\n"
     stranger = Stranger([*files(honest()), (TRAJECTORY, bytes_part(TRAJECTORY, own.encode(), "application/jsonl"))])
     row, folder = evaluate(source, tmp_path, stranger)
@@ -169,7 +172,7 @@ def test_what_it_says_of_itself_is_kept_apart_and_checked(source: Path, tmp_path
     assert head_seen.agent == "a2a"  # who calls itself the oracle is not treated as one
     assert any("own account" in getattr(item, "text", "") for item in events)
     assert row["monitor"] == 0.0
-    assert row["metrics"]["code_correctness"] == 0.2  # type: ignore[index]
+    assert row["metrics"]["overall"] == 0.0  # type: ignore[index]
 
 
 def test_hostile_paths_and_archives_stay_outside(source: Path, tmp_path: Path) -> None:
@@ -196,7 +199,7 @@ def test_hostile_paths_and_archives_stay_outside(source: Path, tmp_path: Path) -
     assert handed_in == ["reproduction/decay.py"]
     assert not list(tmp_path.rglob("evil.py"))
     assert not list(tmp_path.rglob("escape.txt"))
-    assert row["metrics"]["data_accuracy"] == 0  # type: ignore[index]
+    assert row["metrics"]["data_accuracy_handed_in"] == 0  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -211,13 +214,14 @@ def test_an_agent_that_fails_is_graded_on_what_it_gave(
     assert json.loads((folder / "episode.json").read_text())["outcome"]["reason"] == reason
 
 
-def test_a_refusal_and_an_answer_without_a_task_leave_the_episode_unknown(
+def test_a_refusal_is_the_agents_and_an_answer_without_a_task_leaves_the_episode_unknown(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluation.harness.episode_runner._PAUSE_S", 0.0)
-    row, _ = evaluate(source, tmp_path / "a", Stranger([], TaskState.TASK_STATE_REJECTED))
-    assert row["status"] == EpisodeStatus.UNKNOWN.value
-    assert row["metrics"] == {}
+    row, folder = evaluate(source, tmp_path / "a", Stranger([], TaskState.TASK_STATE_REJECTED))
+    assert row["status"] == "scored"
+    assert row["metrics"]["data_accuracy"] == 0  # type: ignore[index]
+    assert json.loads((folder / "episode.json").read_text())["outcome"]["reason"] == "refused"
     row, _ = evaluate(source, tmp_path / "b", Silent())
     assert row["status"] == EpisodeStatus.UNKNOWN.value
 

@@ -18,7 +18,6 @@ from evaluation.harness.agent_step import AgentStep
 from evaluation.harness.episode_runner import EpisodeRunner, episode_folder, load_state
 from evaluation.harness.graders import Graders
 from evaluation.harness.run import run_owner
-from evaluation.harness.workspace import remove_scratch
 from evaluation.scores import EpisodeStatus
 from evaluation.trajectory import CommandRun, End, LimitHit, ModelCall, ModelTurn
 from evaluation.trajectory_io import read_trajectory
@@ -79,8 +78,7 @@ SCRIPTS: dict[str, Script] = {
 
 @pytest.fixture
 def root(tmp_path):
-    yield tmp_path / "run"
-    remove_scratch(run_owner(tmp_path / "run"))
+    return tmp_path / "run"
 
 
 def episode(name, root, task, server, limits):

@@ -83,8 +83,7 @@ def test_a_submission_gets_what_its_benchmark_says(harbor_tasks: Path, tmp_path:
     root = write_submission(workspace(table, tmp_path / "table"), honest())
     (root / "data" / "fig1.csv").write_text(truth_text().replace("0.9", "0.5"))
     found = reward(table, root, tmp_path / "two")
-    assert found["reward"] == 0.0
-    assert 0 < found["data_accuracy"] < 1
+    assert 0 < found["reward"] < found["data_accuracy"] < 1
 
 
 @pytest.mark.parametrize("name", [HISTOGRAM, TABLE])

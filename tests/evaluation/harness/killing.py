@@ -5,15 +5,16 @@ The test does it a few times; `python -m benchmarks.harness.kill` as often as on
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluation.harness.episode_runner import episode_folder
 from evaluation.harness.run import run_owner
-from evaluation.harness.workspace import scratch_root
 from evaluation.scores import EpisodeScores
 from evaluation.trajectory import ModelCall
 from evaluation.trajectory_io import read_trajectory
@@ -49,8 +50,12 @@ def kill_again_and_again(directory: Path, kills: int, seed: int) -> Killed:
         seed: of the points.
     """
     draw, found = random.Random(seed), Killed()
-    with ProtocolServer(Script(default=Turn(text="hello"))) as server:
-        code, said = _start(directory / "whole", directory / "tasks-whole", server, "never")
+    with (
+        ProtocolServer(Script(default=Turn(text="hello"))) as server,
+        tempfile.TemporaryDirectory(prefix="k-") as name,
+    ):
+        temp = Path(name)
+        code, said = _start(directory / "whole", directory / "tasks-whole", server, "never", temp)
         if code != 0:
             raise RuntimeError("the undisturbed run was killed")
         found.events = int(said)  # 3400 were seen
@@ -58,12 +63,13 @@ def kill_again_and_again(directory: Path, kills: int, seed: int) -> Killed:
         while len(found.points) < kills:
             # far enough for several steps to be finished, near enough to meet a run several times
             point = draw.randint(1, found.events // 3)
-            code, _said = _start(roots[-1], directory / "tasks-killed", server, str(point))
+            code, _said = _start(roots[-1], directory / "tasks-killed", server, str(point), temp)
             if code == -9:
                 found.points.append(point)
             else:  # it came to its end before the point: go on with another run
                 roots.append(directory / f"killed-{len(roots)}")
-        _start(roots[-1], directory / "tasks-killed", server, "never")
+        _start(roots[-1], directory / "tasks-killed", server, "never", temp)
+        found.wrong += [f"{path} is left" for path in temp.glob("*/*")]
     found.runs = len(roots)
     whole, wrong = _rows(directory / "whole")
     found.wrong += wrong
@@ -78,12 +84,12 @@ def kill_again_and_again(directory: Path, kills: int, seed: int) -> Killed:
     return found
 
 
-def _start(root: Path, tasks: Path, server: ProtocolServer, point: str) -> tuple[int, str]:
-    """Exit code and output of one process of the run."""
+def _start(root: Path, tasks: Path, server: ProtocolServer, point: str, temp: Path) -> tuple[int, str]:
+    """Exit code and output of one process of the run, which keeps its temporary files to itself."""
     program = "tests.evaluation.harness.evaluate_and_die"
     done = subprocess.run(
         [sys.executable, "-m", program, str(root), str(tasks), server.base_url, point],
-        cwd=_PROJECT, capture_output=True, text=True, check=False, timeout=600,
+        cwd=_PROJECT, capture_output=True, text=True, check=False, timeout=600, env=os.environ | {"TMPDIR": str(temp)},
     )  # fmt: skip
     if done.returncode not in {0, -9}:
         raise RuntimeError(done.stderr)
@@ -110,11 +116,7 @@ def _rows(root: Path) -> tuple[list[EpisodeScores], list[str]]:
 
 
 def _left(root: Path) -> list[str]:
-    """Containers, sockets and scratch directories that a run left."""
+    """Containers that a run left."""
     command = ["docker", "ps", "-aq", "--filter", f"label=expbench.owner={run_owner(root)}"]
     containers = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    scratch = scratch_root(run_owner(root))
-    left = [f"container {name}" for name in containers] + [str(path) for path in scratch.iterdir()]
-    if not left:
-        scratch.rmdir()
-    return left
+    return [f"container {name}" for name in containers]

@@ -69,13 +69,14 @@ class Opened:
 
 
 @contextmanager
-def gateway(server: ProtocolServer, limits: EpisodeLimits = SMALL, **options: Any) -> Iterator[Opened]:
+def gateway(server: ProtocolServer | None, limits: EpisodeLimits = SMALL, **options: Any) -> Iterator[Opened]:
     """A gateway in a directory with a short path (pytest's are longer than a socket's path may be)."""
     events: list[Event] = []
     broken: list[tuple[FailureKind, str]] = []
     with tempfile.TemporaryDirectory(prefix="gw-") as name:
         folder = Path(name)
-        given = {"upstreams": upstreams(server), "prices": PRICES} | options
+        known = () if server is None else upstreams(server)
+        given: dict[str, Any] = {"upstreams": known, "prices": PRICES} | options
         made = Gateway(
             folder, limits=limits, record=folder / "calls.jsonl", emit=events.append,
             broken=lambda kind, detail: broken.append((kind, detail)), **given,

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from evaluation.agents.command import CommandAgent
-from evaluation.agents.readers.events import Builder
 from evaluation.agents.registry import get_agent
 from evaluation.episode import EpisodeState, Step
 from evaluation.harness.episode_runner import EpisodeRunner, episode_folder, load_state
 from evaluation.harness.graders import Graders
-from evaluation.harness.run import run_episodes, run_owner
-from evaluation.harness.workspace import remove_scratch
+from evaluation.harness.run import run_episodes
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
-from evaluation.trajectory import CommandRun, End, Event, FileChange, LimitHit
+from evaluation.trajectory import CommandRun, End, FileChange, LimitHit
 from evaluation.trajectory_io import read_trajectory
 from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, ViolationKind
 from pipeline.errors import ExpbenchError, FailureKind
@@ -46,9 +43,8 @@ def task(tmp_path: Path) -> EvaluationTask:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "run"
-    remove_scratch(run_owner(tmp_path / "run"))
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "run"
 
 
 def go(runner: EpisodeRunner, task: EvaluationTask) -> EpisodeScores:
@@ -109,7 +105,9 @@ def test_an_honest_command_is_recorded_taken_and_graded(root: Path, task: Evalua
     assert events[-1].reason == "finished"
     taken = Submission.model_validate_json((folder.submission / "submission.json").read_bytes())
     assert {item.path for item in taken.changed} == {"response.json", "reproduce.sh", "experiment.py", "out.txt"}
-    assert (scores.execution, scores.conclusion, scores.design) == (1, 1, 1)
+    # its words are a reader's to judge, and what its design says is no evidence where nothing of the task's own ran
+    assert (scores.execution, scores.conclusion, scores.design) == (1, None, None)
+    assert scores.design_bounds == (0, 1)
     assert scores.model_calls == 1
     assert scores.cost_usd is not None
     assert scores.cost_usd > 0
@@ -197,12 +195,13 @@ def test_an_agent_that_never_started_has_no_scores(root: Path, task: EvaluationT
     """A bundle that does not load says nothing about what the agent can do: it once was an agent's failure, graded 0."""
 
     class Broken(CommandAgent):
-        def read_events(self, logs: Path, stdout: Path, stderr: Path) -> Iterator[Event]:
-            yield from Builder().no_log(self.name, stderr)
+        kind = "product"  # type: ignore[assignment]
 
     script = root.parent / "agent.sh"
     script.write_text("echo 'libffi.so.8: cannot open shared object file' >&2; exit 127\n")
-    scores = go(tiny_runner(root, Broken({"script": str(script)}))[0], task)
+    with ProtocolServer(Script(default=Turn(text="never asked"))) as server:
+        agent = Broken({"script": str(script), "model": "true"})
+        scores = go(tiny_runner(root, agent, server_url=server.base_url)[0], task)
     state = load_state(episode_folder(root, task.id, 0))
     assert scores.status is EpisodeStatus.UNKNOWN
     assert (scores.design, scores.execution) == (None, None)

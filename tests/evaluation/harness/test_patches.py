@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from evaluation.harness.patches import compare, make_patch
 
-NAMES = st.sampled_from(["a.txt", "b/c.py", "b/d.bin", "e f.txt", "ü.txt", ".gitignore", ".gitattributes", 'q"\\.txt'])
+NAMES = st.sampled_from(
+    ["a.txt", "b/c.py", "b/d.bin", "e f.txt", "ü.txt", ".gitignore", ".gitattributes", 'q"\\.txt', "tab\tdel\x7f\n.txt"]
+)
 CONTENTS = st.one_of(
     st.binary(max_size=60),
     st.sampled_from([b"", b"one\ntwo\n", b"one\r\ntwo\r\n", b"no newline", b"*\n", b"* text eol=crlf\n", b"\0bin\xff"]),

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evaluation.harness import processes
 from evaluation.harness.processes import TRACE_SOCKET, ProcessRecorder
 from evaluation.trajectory import CommandRun, Event, FileChange, Note
+from pipeline.errors import ExpbenchError, FailureKind
 
 WATCHER = resources.files("evaluation.harness._inside").joinpath("watch.py").read_text()
 
@@ -142,3 +147,105 @@ def test_nobody_connects_and_nonsense_is_named(folder: Path) -> None:
     assert [event.kind for event in events] == ["note", "note", "command"]
     assert not (folder / TRACE_SOCKET).exists()
     assert list(folder.iterdir()) == []
+
+
+# --- what is made of what it is told
+
+
+def listen_to(folder: Path, *told: dict[str, Any], masked: Path | None = None) -> list[Event]:
+    """The events of a tracer that tells this."""
+    events: list[Event] = []
+    recorder = ProcessRecorder(folder, "/work", "/agent", masked or folder / "masked", events.append)
+    with recorder, socket.socket(socket.AF_UNIX) as tracer:
+        tracer.connect(str(folder / TRACE_SOCKET))
+        tracer.sendall(b"".join(json.dumps(one).encode() + b"\n" for one in told))
+    return events
+
+
+def test_a_program_is_an_observed_command_with_its_directory(folder: Path) -> None:
+    [event] = listen_to(folder, {"argv": ["grep", "a b", "it's"], "cwd": "/work/src", "cut": True, "more": 1})
+    assert isinstance(event, CommandRun)
+    assert shlex.split(event.command) == ["grep", "a b", "it's"]
+    assert (event.directory, event.truncated, event.observed, event.at) == ("/work/src", True, True, 0)
+    [whole] = listen_to(folder, {"argv": ["ls"], "cwd": "/"})
+    assert isinstance(whole, CommandRun)
+    assert not whole.truncated
+
+
+def test_the_same_program_is_told_once_for_each_directory_and_counted(folder: Path) -> None:
+    told = [{"argv": ["ls"], "cwd": place} for place in ("/a", "/a", "/b", "/a")]
+    events = listen_to(folder, *told)
+    assert [(event.command, event.directory) for event in events if isinstance(event, CommandRun)] == [
+        ("ls", "/a"), ("ls", "/b"),
+    ]  # fmt: skip
+    assert isinstance(events[-1], Note)
+    assert events[-1].text == "2 further starts of programs that are listed"
+
+
+def test_so_many_different_programs_are_told_and_the_rest_is_counted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_MOST", 2)
+    events = listen_to(folder, *({"argv": [name], "cwd": "/"} for name in "abacdb"))
+    assert commands(events) == ["a", "b"]
+    assert isinstance(events[-1], Note)
+    assert events[-1].text == (
+        "2 further starts of programs that are listed, 2 of programs that are not (more than 2 different ones)"
+    )
+    only = listen_to(folder, *({"argv": [name], "cwd": "/"} for name in "abc"))
+    assert isinstance(only[-1], Note)
+    assert only[-1].text.startswith("0 further starts of programs that are listed, 1 of programs that are not")
+
+
+@pytest.mark.parametrize(
+    ("program", "parent", "told"),
+    [
+        ("/usr/lib/git-core/git", "/usr/bin/git", False), ("/usr/lib/git-core/git-remote-https", "/usr/lib/git-core/git", False),
+        ("/usr/lib/git-core/git", "bash", True), ("git", "/usr/bin/git", True), ("/usr/bin/git", "/usr/bin/git", True),
+        ("/usr/lib/git-core/git", "", True),
+    ],
+)  # fmt: skip
+def test_what_git_starts_for_itself_is_no_request_of_the_agent(
+    folder: Path, program: str, parent: str, told: bool
+) -> None:
+    assert bool(listen_to(folder, {"argv": [program], "parent": parent, "cwd": "/"})) == told
+
+
+def test_a_tracer_that_may_not_trace_is_told_and_nothing_else(folder: Path) -> None:
+    [note] = listen_to(folder, {"failed": "OSError: no", "argv": ["ls"]})
+    assert isinstance(note, Note)
+    assert note.text == "programs that the agent started were not recorded: OSError: no"
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "path"),
+    [
+        ("/work/own.py", "print(1)\n", None), ("/work/own.py", "print", None),  # cut at a bound: its beginning
+        ("/work/own.py", "print(2)\n", "/work/own.py"), ("/work/own.py", "print(1)\nmore", "/work/own.py"),
+        ("/work/new.py", "print(1)\n", "/work/new.py"), ("/tmp/own.py", "print(1)\n", "/tmp/own.py"),
+        ("/work/umlaut.py", "ü", None), ("/work/umlaut.py", "ü = 1", None), ("/work/umlaut.py", "ü = 12", "/work/umlaut.py"),
+        ("/agent/agent.sh", "echo", "agent.sh"), ("/agent/deep/x.py", "x", "x.py"),
+        ("/work", "x", "/work"), ("", "x", None),
+    ],
+)  # fmt: skip
+def test_a_script_is_a_file_of_the_agent_unless_it_is_the_repositorys_as_it_was(
+    folder: Path, script: str, text: str, path: str | None
+) -> None:
+    masked = folder / "masked"
+    masked.mkdir()
+    (masked / "own.py").write_text("print(1)\n")
+    (masked / "umlaut.py").write_text("ü = 1")
+    events = listen_to(folder, {"argv": ["python"], "cwd": "/", "script": script, "text": text}, masked=masked)
+    changes = [(event.path, event.action, event.text) for event in events if isinstance(event, FileChange)]
+    assert changes == ([] if path is None else [(path, "created", text)])
+    assert commands(events) == ["python"]
+
+
+def test_a_socket_that_cannot_be_made_is_said_and_leaves_no_thread(folder: Path) -> None:
+    deep = folder / ("d" * 110)
+    deep.mkdir()
+    with pytest.raises(ExpbenchError) as caught, ProcessRecorder(deep, "/work", "/agent", folder, print):
+        pass
+    assert caught.value.kind is FailureKind.SANDBOX_BROKEN
+    assert str(deep) in caught.value.object
+    assert not any(thread.name == "process recorder" for thread in threading.enumerate())

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evaluation.families.experiment import EXAMPLE
@@ -108,6 +108,7 @@ def test_what_is_no_object_gives_no_response_and_a_reason(data: bytes) -> None:
     assert problems or data == b"null"
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(JSON)
 def test_any_json_is_read_without_failing_and_can_be_stored(value: Any) -> None:
     response, _ = parse_response(json.dumps(value).encode())
@@ -117,12 +118,14 @@ def test_any_json_is_read_without_failing_and_can_be_stored(value: Any) -> None:
         assert Response.model_validate_json(response.model_dump_json()) == response
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["design", "conclusion", "outputs", "constants"]), JSON))
 def test_any_value_at_a_known_place_is_read_without_failing(value: dict[str, Any]) -> None:
     response, _ = parse_response(json.dumps(value).encode())
     assert response is not None
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_failing(data: bytes) -> None:
     parse_response(data)

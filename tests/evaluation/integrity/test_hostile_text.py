@@ -12,7 +12,6 @@ import pytest
 from evaluation.integrity.monitor import check_integrity
 from evaluation.integrity.shell import read_commands
 from evaluation.judges.judge import judge
-from evaluation.judges.units import units_of
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import IntegrityReport
 from pipeline.progress import SilentReporter
@@ -86,41 +85,6 @@ def test_files_that_are_nested_or_grow(task: EvaluationTask, tmp_path: Path, pat
     made = Made()
     made.files[path] = text
     assert looked_at(task, tmp_path, made).verdict is Verdict.PASS
-
-
-def test_of_code_that_is_nested_too_deeply_the_functions_are_still_pieces() -> None:
-    deep = "if a:\n  b()\n" + "elif a:\n  b()\n" * 900
-    assert "first" in [unit.name for unit in units_of("m.py", f"def first():\n    return 1\n\n\n{deep}\n")]
-
-
-@pytest.mark.parametrize(
-    "shown",
-    [
-        "{" + ", ".join(f'"step {n}": 0.{n:04d}' for n in range(2000, 6000)) + ', "mse": 0.98765}',
-        "samples: 98,765 done",
-        "took 987.65s",
-        "speed 98765it/s, 98765x",
-        "mse = 0.98765;",
-    ],
-    ids=["one long line", "thousands", "unit", "rate", "semicolon"],
-)
-def test_a_number_is_found_however_it_is_printed(task: EvaluationTask, tmp_path: Path, shown: str) -> None:
-    """Behind 20,000 characters of a line, with a comma or a unit it counted as invented: a violation."""
-    value = {"s": 98765.0, "t": 987.65, "{": 0.98765, "m": 0.98765}[shown[0]]
-    made = Made()
-    made.response["conclusion"]["numbers"]["size" if value > 1 else "mse"] = value
-    made.extra.append(command("python run_study.py", shown))
-    report = looked_at(task, tmp_path, made)
-    assert report.verdict is Verdict.PASS
-    assert {trace.verdict for trace in report.numbers} == {Verdict.PASS}
-
-
-@pytest.mark.parametrize("typed", ["echo took 987.65s", "cat > results.csv <<E\nn 987.65s\nE\ncat results.csv"])
-def test_a_typed_number_with_a_unit_is_still_typed(task: EvaluationTask, tmp_path: Path, typed: str) -> None:
-    made = Made()
-    made.response["conclusion"]["numbers"]["runtime"] = 987.65
-    made.extra.append(command(typed, "took 987.65s\n"))
-    assert looked_at(task, tmp_path, made).verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize("shown", ["0e999", "1e-999", "9" * 400, "0." + "0" * 400 + "1e400"])

@@ -1,4 +1,7 @@
-"""The stored trajectories of scripted agents (really run, see `benchmarks/integrity`) come out as they are labelled."""
+"""Stored trajectories of scripted agents (really run; the rules were learnt from them) come out as they are labelled.
+
+Only what the process records show is looked for here: made-up results show when a submission is executed again.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ from pipeline.task import Verdict
 from tests.evaluation.integrity.records import episode, make_trees, read_records
 
 DATA = Path(__file__).parent / "data" / "trajectories.jsonl.gz"
-NAMES = [record["name"] for record in read_records(DATA)]
+BY_EXECUTION = {ViolationKind.FABRICATED_RESULT.value, ViolationKind.PLACEHOLDER_DATA.value}
+RECORDS = [record for record in read_records(DATA) if not BY_EXECUTION & set(record["labels"])]
+NAMES = [record["name"] for record in RECORDS]
 Graded = dict[str, tuple[dict[str, Any], IntegrityReport]]
 
 
@@ -23,7 +28,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
     root = tmp_path_factory.mktemp("set")
     task = make_trees(root / "trees")
     found: Graded = {}
-    for record in read_records(DATA):
+    for record in RECORDS:
         folder, submission = episode(record, root / record["name"])
         report = check_integrity(task, folder, submission, client=None, reporter=SilentReporter())
         found[record["name"]] = (record, report)
@@ -31,11 +36,11 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Graded:
 
 
 def test_the_set_is_large_and_balanced() -> None:
-    records = list(read_records(DATA))
-    kinds = {label for record in records for label in record["labels"]}
-    assert len(records) >= 60
-    assert kinds == {kind.value for kind in ViolationKind} - {ViolationKind.BANNED_LIBRARY.value}  # of one family
-    assert sum(not record["labels"] for record in records) >= 25
+    kinds = {label for record in RECORDS for label in record["labels"]}
+    assert len(RECORDS) >= 45
+    others = {ViolationKind.BANNED_LIBRARY.value, ViolationKind.RIGGED_EXPERIMENT.value}
+    assert kinds == {kind.value for kind in ViolationKind} - others - BY_EXECUTION
+    assert sum(not record["labels"] for record in RECORDS) >= 25
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,17 +67,10 @@ def test_findings_cite_events_that_exist_and_quotes_that_occur(graded: Graded) -
 
 
 def test_same_episode_same_report(graded: Graded, tmp_path: Path) -> None:
-    record, report = graded["fake_dict_script"]
+    record, report = graded["honest_plain"]
     task = make_trees(tmp_path / "trees")
     folder, submission = episode(record, tmp_path / "e")
     assert check_integrity(task, folder, submission, client=None, reporter=SilentReporter()) == report
-
-
-def test_numbers_of_an_honest_run_are_traced_to_the_command_that_printed_them(graded: Graded) -> None:
-    record, report = graded["honest_plain"]
-    runs = {event["seq"] for event in record["events"] if event.get("command") == "python study.py"}
-    assert len(report.numbers) == 9
-    assert all(trace.verdict is Verdict.PASS and set(trace.events) & runs for trace in report.numbers)
 
 
 def test_causes_are_given_with_a_violation_only(graded: Graded) -> None:

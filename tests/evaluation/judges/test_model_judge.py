@@ -36,7 +36,7 @@ def _ids(task: EvaluationTask, dimension: str) -> list[str]:
     if dimension == "implementation":
         return [f"requirement:{n}" for n in range(1, len(truth.requirements) + 1)]
     if dimension == "conclusion":
-        return ["conclusion:meaning", *(f"conclusion:{claim.id}" for claim in truth.expected.claims)]
+        return ["conclusion:meaning"]
     return [
         "constant:n",
         "constant:repetitions",
@@ -69,7 +69,51 @@ def _ask(
 
 
 def _verdicts(judgement: Judgement) -> list[Verdict]:
-    return [item.verdict for item in (*judgement.design, *judgement.implementation, *judgement.conclusion)]
+    """Of what the model is asked."""
+    return [item.verdict for item in (*judgement.design, *judgement.implementation, judgement.conclusion[0])]
+
+
+def test_whether_a_number_lies_in_its_band_is_never_asked(
+    task: EvaluationTask,
+    tmp_path: Path,
+    protocol_server: Serve,  # noqa: F811
+) -> None:
+    made = Made()
+    name = min(made.response["conclusion"]["numbers"])
+    made.response["conclusion"]["numbers"][name] = 1e6
+    server = protocol_server(*_all(task))
+    judgement = _ask(task, tmp_path / "e", server, made=made)
+    numbers = [item for item in judgement.conclusion if item.item not in {"conclusion:meaning", "conclusion:relations"}]
+    assert {item.verdict for item in numbers} == {Verdict.PASS, Verdict.FAIL}, "the rules decided"
+    asked = next(_text(request.body) for request in server.requests if PLACES["conclusion"] in _text(request.body))
+    assert "conclusion:meaning" in asked
+    assert not any(item.item in asked for item in numbers)
+
+
+def test_a_patch_that_was_not_saved_is_unknown_and_not_asked_about(
+    task: EvaluationTask,
+    tmp_path: Path,
+    protocol_server: Serve,  # noqa: F811
+) -> None:
+    folder, submission = Made().write(tmp_path / "e")
+    (folder.submission / "patch.diff").unlink()
+    config = ModelConfig(model="judge-1", base_url=(server := protocol_server(*_all(task))).base_url)
+    with ModelClient(config) as client:
+        changed = submission.evolve(patch_sha256="0" * 64)
+        judgement = judge(task, folder, changed, client=client, panel=1, reporter=SilentReporter())
+    assert {item.verdict for item in judgement.implementation} == {Verdict.UNKNOWN}
+    assert not any(PLACES["implementation"] in _text(request.body) for request in server.requests)
+
+
+def test_criteria_are_shown_whole(task: EvaluationTask, tmp_path: Path, protocol_server: Serve) -> None:  # noqa: F811
+    assert task.truth is not None
+    long = "The median wins. " * 60 + "At the very end the mean wins."
+    truth = task.truth.evolve(expected=task.truth.expected.evolve(text=long))
+    server = protocol_server(*_all(task))
+    judgement = _ask(task.model_copy(update={"truth": truth}), tmp_path / "e", server)
+    asked = next(_text(request.body) for request in server.requests if PLACES["conclusion"] in _text(request.body))
+    assert long in asked
+    assert judgement.conclusion[0].text == long
 
 
 def test_verdicts_are_the_model_s_and_labelled(task: EvaluationTask, tmp_path: Path, protocol_server: Serve) -> None:  # noqa: F811

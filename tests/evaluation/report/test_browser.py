@@ -57,7 +57,7 @@ def test_a_cell_leads_to_its_episodes_and_these_to_their_pages(report: Path, tab
     tab.goto((report / "index.html").as_uri())
     tab.wait_for_selector("#rows tr")
     assert tab.locator("#rows tr").count() == 4
-    tab.locator("#leaderboard td.n a").nth(1).click()
+    tab.locator("#leaderboard .cards td.n a").nth(1).click()
     expect(tab.locator("#f-metric")).to_have_value("1")
     tab.select_option("#f-mark", "")
     tab.fill("#f-q", "task-2")
@@ -123,3 +123,32 @@ def test_an_injected_script_would_be_stopped_by_the_policy(report: Path, tab: An
     tab.goto(broken.as_uri())
     tab.wait_for_selector("#rows tr")
     assert tab.evaluate("window.hacked === undefined")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["index", "matrix"])
+def test_no_page_scrolls_sideways(report: Path, tab: Any, width: int, name: str) -> None:
+    before = tab.viewport_size
+    tab.set_viewport_size({"width": width, "height": 900})
+    tab.goto((report / f"{name}.html").as_uri())
+    tab.wait_for_load_state("load")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    if name == "index" and width == 390:
+        ends = tab.eval_on_selector_all(
+            "#leaderboard .cards td", "cells => cells.map(c => c.getBoundingClientRect().right)"
+        )
+        assert max(ends) <= width, "a figure of the leaderboard is out of sight"
+    tab.set_viewport_size(before)
+
+
+def test_the_matrix_leads_to_an_episode_and_back(report: Path, tab: Any) -> None:
+    tab.errors.clear()  # those of the script that the policy stopped
+    tab.goto((report / "index.html").as_uri())
+    tab.get_by_role("link", name="Tasks × agents").click()
+    link = tab.locator(".matrix td a").first
+    assert len(link.inner_text()) in {4, 5}
+    link.click()
+    assert tab.locator("h1").inner_text() == "paper-0-task-0"
+    tab.get_by_role("link", name="All episodes").click()
+    tab.wait_for_selector("#rows tr")
+    assert not tab.errors

@@ -108,10 +108,11 @@ def test_a_run_without_scores_is_said_and_not_reported_as_0(tmp_path: Path) -> N
 # --- compare ---
 
 
-def run_of(root: Path, value: float, *, lock: str = "l", agent: str = "x", tasks: int = 12) -> Path:
+def run_of(root: Path, value: float, *, lock: str = "l", agent: str = "x", tasks: int = 12,
+           monitor: float | None = None) -> Path:  # fmt: skip
     for number in range(tasks):
         row = scores_row(
-            run=root.name, agent=agent, task=f"t{number}", paper=f"p{number % 4}", conclusion=value, design=value,
+            run=root.name, agent=agent, task=f"t{number}", paper=f"p{number % 4}", conclusion=value, design=value, monitor=monitor,
             lock=f"{lock}{number}",
         )  # fmt: skip
         write(root / "episodes" / f"t{number}" / "0" / "scores.json", row)
@@ -126,6 +127,23 @@ def test_exit_codes_for_ci(tmp_path: Path) -> None:
     assert worse.exit_code == WORSE
     assert "is worse in D, C, C·D" in " ".join(worse.stdout.split())
     assert WORSE not in {failure.exit_code for failure in FAILURES.values()}
+
+
+def test_the_rank_follows_the_bounds_and_the_papers_convention_stands_beside_it(tmp_path: Path) -> None:
+    """B cheats: in EXP-Bench's convention it is as good as A outside the ladder, and here it is 0 in everything."""
+    a, b = run_of(tmp_path / "a", 1.0, monitor=1.0), run_of(tmp_path / "b", 1.0, monitor=0.0)
+    found = call("compare", a, b)
+    assert found.exit_code == WORSE
+    text = " ".join(found.stdout.split())
+    assert "EXP-Bench's convention" in text
+    assert "x (b) ranks below x (a) by M·D·I·C·E" in text
+    compared = compare_runs(a, b, allow_different=False)
+    assert (compared.ahead, compared.comparisons[0].metric) == ("a", "M·D·I·C·E")
+    first = compared.comparisons[0]
+    assert (first.all_a.low, first.all_a.high, first.all_b.low, first.all_b.high) == (0.0, 1.0, 0.0, 0.0)
+    paper = {item.metric: item for item in compared.paper}
+    assert (paper["C"].difference, compared.comparisons[4].metric, compared.comparisons[5].difference) == (0.0, "E", -1)
+    assert compare_runs(a, a, allow_different=False).ahead is None
 
 
 def test_a_comparison_as_json(tmp_path: Path) -> None:

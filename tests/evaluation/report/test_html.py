@@ -12,17 +12,20 @@ import pytest
 
 from evaluation.episode import EpisodeFolder
 from evaluation.failures import Taxonomy, find_failures
+from evaluation.metrics import Convention, Metric
+from evaluation.report import charts
 from evaluation.report.cleaning import clean_text, cleaner
 from evaluation.report.diffs import read_patch
 from evaluation.report.html import HtmlReport, write_html
-from evaluation.report.results import Results, load_results
+from evaluation.report.results import Episode, Results, load_results
 from evaluation.report.summary import Summary, summarise
-from evaluation.verdicts import Finding, IntegrityReport, ViolationKind
+from evaluation.verdicts import Counterfactual, ExecutionReport, Finding, IntegrityReport, ViolationKind
 from pipeline.errors import ExpbenchError
 from pipeline.progress import SilentReporter
 from pipeline.task import Verdict
+from pipeline.witness.records import Perturbation
 from tests.evaluation.report.conftest import HOSTILE, SECRET
-from tests.evaluation.report.synthetic import GRADER, write, write_family_rows, write_run
+from tests.evaluation.report.synthetic import GRADER, scores_row, write, write_family_rows, write_run
 
 SILENT = SilentReporter()
 
@@ -100,7 +103,7 @@ def test_the_index_loads_nothing(private: Path) -> None:
     assert not [value for name, value in page.attributes if name in {"src", "srcset", "data", "action", "background"}]
     assert "link" not in page.tags
     hrefs = [value or "" for name, value in page.attributes if name == "href"]
-    assert all(href.startswith("#") for href in hrefs)
+    assert all(href.startswith("#") for href in hrefs if href != "matrix.html")
     policy = next(
         value or "" for name, value in page.attributes if name == "content" and "default-src" in (value or "")
     )
@@ -148,11 +151,88 @@ def test_an_episode_page_shows_verdicts_patch_and_trajectory(private: Path) -> N
 def test_full_marks_alone_are_1000(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", tasks=1)
     path = run / "episodes" / "paper-0-task-0" / "0" / "scores.json"
-    row = json.loads(path.read_text()) | {"design": 0.9999, "implementation": 1.0, "status": "scored"}
+    row = json.loads(path.read_text()) | {"design": 0.9999, "implementation": 1.0, "status": "scored", "monitor": 1}
     path.write_text(json.dumps(row))
     build(load_results([run]), tmp_path / "out", pages=False)
     marks = json.loads(Page((tmp_path / "out" / "index.html").read_text()).scripts[0])["rows"][0][5]
-    assert marks[1:3] == [999, 1000]
+    columns = json.loads(Page((tmp_path / "out" / "index.html").read_text()).scripts[0])["metrics"]
+    assert [marks[columns.index(name)] for name in "DI"] == [999, 1000]
+
+
+def test_the_matrix_tells_states_by_letters_and_leads_to_the_episodes(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", tasks=1, repeats=6)
+    full = {"design": 1.0, "implementation": 1.0, "conclusion": 1.0, "execution": 1.0, "execution_checked": True}
+    base = full | {"monitor": 1.0, "status": "scored", "reason": ""}
+    changes: list[dict[str, object]] = [
+        {}, {"monitor": None, "implementation": 0.5}, {"monitor": 0.0}, {"design": 0.2, "design_restated": True},
+        {"status": "blocked", "monitor": None, "design": None}, {"execution": None, "execution_checked": False},
+    ]  # fmt: skip
+    for repeat, change in enumerate(changes):
+        path = run / "episodes" / "paper-0-task-0" / str(repeat) / "scores.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | base | change))
+    build(load_results([run]), tmp_path / "out")
+    text = (tmp_path / "out" / "matrix.html").read_text()
+    found = re.findall(r'<a class="(\w*)" href="([^"]+)" title="[^"]+">([^<]+)</a>', text)
+    assert [(kind, shown) for kind, _, shown in found] == [
+        ("full", "MDICE"), ("", "?D·CE"), ("caught", "×····"), ("full", "MdICE"), ("open", "block"), ("open", "MDIC?"),
+    ]  # fmt: skip
+    for _, href, _ in found:
+        assert (tmp_path / "out" / href).is_file()
+    assert "2 / 6" in text
+
+
+def test_labels_of_fifty_agents_do_not_cover_each_other() -> None:
+    """Names beside 50 marks were one black spot; in the ladder those of 50 agents needed 750 of 340 pixels."""
+    rows = [
+        scores_row(agent=f"agent-{n}", task=f"t{k}", paper=f"p{k}", category=f"area {k}", monitor=1.0,
+                   conclusion=float(n % 7 > k), cost_usd=1.0 + n % 9, design=1.0)
+        for n in range(50) for k in range(4)
+    ]  # fmt: skip
+    results = Results(tuple(Episode(row, EpisodeFolder(Path("run") / row.task)) for row in rows), (), ())
+    summary = summarise(results, resamples=10)
+    drawn = [
+        charts.pareto_plot(summary, "cost", Metric.C), charts.ladder_lines(summary.entries, Convention.STRICT),
+        charts.category_bars(summary, Metric.C), charts.stability_bars(summary),
+    ]  # fmt: skip
+    for chart in drawn:
+        width, height = map(float, re.findall(r'viewBox="0 0 (\d+) (\d+)"', chart)[-1])
+        boxes = []
+        for attributes, text in re.findall(r'<text class="(?:label|name)([^>]*)>([^<]*)', chart):
+            x, y = (float(re.search(rf' {name}="([\d.]+)"', attributes)[1]) for name in "xy")  # type: ignore[index]
+            start = x - 6.5 * len(text) if 'anchor="end"' in attributes else x
+            boxes.append((start, y - 10, start + 6.5 * len(text), y))
+        assert len(boxes) >= 50
+        for number, (left, top, right, bottom) in enumerate(boxes):
+            assert left >= 0
+            assert top >= 0
+            assert right <= width
+            assert bottom <= height
+            assert not any(
+                left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
+                for other in boxes[:number]
+            )
+
+
+def test_an_episode_page_says_what_its_scores_are(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", tasks=1)
+    folder = EpisodeFolder(run / "episodes" / "paper-0-task-0" / "0")
+    row = json.loads(folder.scores.read_text())
+    known = {"monitor": 1.0, "design": 1.0, "design_restated": True, "execution": 1.0, "execution_grade": "perturbed"}
+    folder.scores.write_text(json.dumps(row | known | {"status": "scored", "conclusion": None}))
+    moved = Counterfactual(perturbation=Perturbation.MOVED, verdict=Verdict.PASS, reason="auc moved from 0.91 to 0.88")
+    write(folder.execution, ExecutionReport(verdict=Verdict.PASS, reason="r", counterfactuals=(moved,)))
+    judgement = json.loads(folder.judgement.read_text())
+    judgement["design"][0]["told"] = True
+    folder.judgement.write_text(json.dumps(judgement))
+    build(load_results([run]), tmp_path / "out")
+    text = next((tmp_path / "out").glob("episodes/*/*/0.html")).read_text()
+    for name, basis in (("D", "restatement"), ("E", "perturbed"), ("C", "unknown"), ("M", "observation")):
+        assert f"<span>{name}<br>{basis}</span>" in text
+    assert "auc moved from 0.91 to 0.88" in text
+    assert text.count("the task tells it") == 1
+    assert "perturbed where that can be done <span class='soft'>· on strangers' agents: not measured" in text.replace(
+        '"', "'"
+    )
 
 
 # --- hostile text ---
@@ -163,7 +243,7 @@ def test_hostile_text_stays_text(private: Path) -> None:
         page = Page(path.read_text())
         assert not [name for name, _ in page.attributes if name.startswith("on")]
         assert "img" not in page.tags
-        assert len(page.scripts) == (2 if path.name == "index.html" else 1)
+        assert len(page.scripts) == {"index.html": 2, "matrix.html": 0}.get(path.name, 1)
         assert not any("hacked" in script and "<" in script for script in page.scripts)
     text = " ".join(Page(next(private.glob("episodes/*first*/paper-0-task-0/0.html")).read_text()).text)
     assert HOSTILE[0] in text  # shown as it was written, not run and not dropped
@@ -287,9 +367,9 @@ def test_pages_of_episodes_that_are_gone_go_too(tmp_path: Path) -> None:
     two = write_run(tmp_path / "two", tasks=1, model="b")
     out = tmp_path / "out"
     build(load_results([one, two]), out)
-    assert len(list(out.rglob("*.html"))) == 3
+    assert len(list(out.glob("episodes/*/*/*.html"))) == 2
     build(load_results([two]), out)
-    assert len(list(out.rglob("*.html"))) == 2
+    assert len(list(out.glob("episodes/*/*/*.html"))) == 1
     assert not list(out.rglob("*.events-*.js"))
 
 
@@ -370,6 +450,7 @@ def test_each_family_has_a_section_and_a_report_may_hold_others_only(tmp_path: P
             assert f'id="family-{family}"' in page
             assert f'href="#family-{family}"' in page
         assert ('id="leaderboard"' in page) is (name == "both")
+        assert (tmp_path / name / "matrix.html").exists() is ('href="matrix.html"' in page) is (name == "both")
         assert ("#episodes&amp;agent=1" in page) is (name == "both"), "solver has no line in the leaderboard"
         assert "d ↓" in page
         assert "Acc@τ ↑" in page

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from evaluation.episode import EpisodeFolder
-from evaluation.metrics import LADDER, Metric
+from evaluation.metrics import LADDER, TABLE_1, Metric
 from evaluation.report.plain import episode_rows, fitting, to_csv, to_markdown, to_rich, write_parquet
 from evaluation.report.results import Episode, Results, load_results
 from evaluation.report.summary import Summary, pareto, summarise
@@ -75,24 +75,40 @@ def test_no_run_a_run_twice_and_a_copy_are_refused(tmp_path: Path) -> None:
 # --- summary ---
 
 
-def test_ranks_by_all_x_e_then_c() -> None:
-    def agent(name: str, full: float, conclusion: float) -> list[EpisodeScores]:
-        return [
-            scores_row(
-                agent=name, task=f"t{number}", design=full, implementation=full, execution=1.0, execution_checked=True,
-                conclusion=conclusion if full < 1 else 1.0,
-            )
-            for number in range(2)
-        ]  # fmt: skip
+FULL = {"design": 1.0, "implementation": 1.0, "conclusion": 1.0, "execution": 1.0, "execution_checked": True}
 
-    nothing = scores_row(agent="blocked", status=EpisodeStatus.BLOCKED)
+
+def test_ranks_by_the_bounds_of_the_whole_ladder() -> None:
+    def agent(name: str, *changes: dict[str, object]) -> list[EpisodeScores]:
+        return [
+            scores_row(agent=name, task=f"t{number}", **(FULL | {"monitor": 1.0} | change))
+            for number, change in enumerate(changes)
+        ]
+
+    wrong, open_, caught = {"conclusion": 0.0}, {"monitor": None}, {"monitor": 0.0}
     found = summarise(
-        results_of(*agent("c", 0.5, 0.0), *agent("a", 1.0, 1.0), *agent("b", 0.5, 1.0), *agent("d", 0.4, 0.0), nothing),
+        results_of(
+            *agent("half", {}, wrong), *agent("half, one open", {}, open_), *agent("all", {}, {}),
+            *agent("caught", caught, caught), *agent("none", wrong, wrong), *agent("open", open_, wrong),
+        ),
         resamples=10,
-    )
+    )  # fmt: skip
     assert [(entry.rank, entry.agent) for entry in found.entries] == [
-        (1, "a"), (2, "b"), (3, "c"), (3, "d"), (5, "blocked"),
+        (1, "all"), (2, "half, one open"), (3, "half"), (4, "open"), (5, "caught"), (5, "none"),
     ]  # fmt: skip
+    table = next(table for table in all_tables(found) if table.name == "leaderboard")
+    assert [row[2:5] for row in table.rows[:2]] == [("100.0", "100.0", "100.0"), ("100.0", "50.0", "100.0")]
+    paper = next(table for table in all_tables(found) if table.name == "exp-bench")
+    assert paper.title == "EXP-Bench's convention"
+    caught_row = next(row for row in paper.rows if row[0] == "caught")
+    assert caught_row[paper.columns.index("AllX·E")] == "100.0", "in their convention the monitor does not count there"
+    assert caught_row[paper.columns.index("M·D·I·C·E")] == "0.0"
+
+
+def test_restated_designs_are_counted_and_said() -> None:
+    found = summarise(results_of(scores_row(design=1.0, design_restated=True), scores_row(task="b")), resamples=10)
+    assert found.entries[0].restated == 1
+    assert "D is a restatement in 1 of 2 episodes" in all_tables(found)[0].note
 
 
 def test_counts_graders_and_amounts(summary: Summary) -> None:
@@ -103,8 +119,10 @@ def test_counts_graders_and_amounts(summary: Summary) -> None:
     assert entry.amount("cost").known == 20
     assert {rate.k for rate in entry.pass_rates} == {1, 2}
     assert [item.metric for item in entry.ladder] == list(LADDER)
-    assert {item.metric for item in entry.everywhere} == {Metric.E, Metric.I_E, Metric.ALL_E}
-    assert all(item.n == 20 for item in entry.everywhere)
+    assert [item.metric for item in entry.paper] == [*TABLE_1, *LADDER]
+    assert all(item.n == 20 for item in (*entry.estimates, *entry.ladder))
+    # 20 episodes of which some were caught, blocked or lost: only ours keeps the caught ones in #E
+    assert entry.paper[TABLE_1.index(Metric.E)].n < entry.checked < 20
 
 
 def test_a_price_that_is_not_known_is_not_0() -> None:
@@ -185,8 +203,11 @@ def test_the_terminal_shows_what_is_unknown_as_a_dash() -> None:
     assert "[red]x" in text
     assert "\x1b" not in text
     leaderboard = text.partition("With the unknown")[0]
-    assert "–" in leaderboard
-    assert "0.0" not in leaderboard
+    row = next(line for line in leaderboard.splitlines() if "[red]x" in line)
+    cells = [cell.strip() for cell in row.split("│")]
+    # nothing is known: no mean, and bounds that leave everything open
+    assert cells[3:6] == ["–", "0.0", "100.0"]
+    assert set(cells[6:15]) == {"–"}
 
 
 def test_markdown_cannot_be_broken_out_of() -> None:

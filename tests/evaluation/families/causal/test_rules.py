@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,6 @@ from evaluation.families.causal.store import write_tasks
 from evaluation.families.causal.task import CausalTask
 from evaluation.families.registry import family_of_source
 from evaluation.harness.episode_runner import EpisodeRunner, episode_folder
-from evaluation.harness.run import run_owner
-from evaluation.harness.workspace import remove_scratch
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.sources import load_tasks
 from evaluation.task import EvaluationTask
@@ -90,9 +87,8 @@ def test_without_building_tasks_are_blocked_and_nothing_is_written(loaded: Loade
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "run"
-    remove_scratch(run_owner(tmp_path / "run"))
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "run"
 
 
 def go(runner: EpisodeRunner, task: EvaluationTask) -> EpisodeScores:
@@ -127,7 +123,6 @@ def test_oracle_and_noop_bound_every_tier(loaded: Loaded, root: Path) -> None:
     assert all((row.metrics["solved"], row.monitor) == (1.0, 1.0) for row in ceiling.values())
     floor = go(tiny_runner(root.parent / "noop", get_agent("noop"))[0], loaded["L1"])
     assert (floor.metrics["score"], floor.metrics["bench_calls"]) == (0.0, 0.0)
-    remove_scratch(run_owner(root.parent / "noop"))
 
 
 @pytest.mark.docker
@@ -229,7 +224,6 @@ def test_cheats_come_to_nothing_and_are_caught(loaded: Loaded, tasks: dict[str, 
     report = report_of(root.parent / "seen", loaded["L2"])
     assert (seen.monitor, report.verdict) == (0.0, Verdict.FAIL)
     assert ViolationKind.MASKED_CONTENT in {finding.kind for finding in report.findings}
-    remove_scratch(run_owner(root.parent / "seen"))
 
 
 @pytest.mark.docker

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from evaluation.agents.registry import get_agent
-from evaluation.families.histogram.audit import read_audit
 from evaluation.families.histogram.grading import read_graded
+from evaluation.families.histogram.reexecution import read_reexecution
 from evaluation.families.histogram.scoring import Provenance
 from evaluation.harness.episode_runner import episode_folder
-from evaluation.harness.run import run_owner
-from evaluation.harness.workspace import remove_scratch
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from evaluation.task import EvaluationTask
 from pipeline.sandbox import StopHandle
@@ -52,7 +49,8 @@ for b, count in zip(bins, counts):
 documents[1]["dependent_variables"][0]["values"] = [{{"value": count}} for count in counts]
 yaml.safe_dump_all(documents, open(path, "w"), sort_keys=False)
 END
-bin/run-analysis
+printf 'python3 analysis/generate.py && python3 analysis/analysis.py\\n' > reproduce.sh
+bash reproduce.sh
 bin/check-results
 """
 FILL = f"cat > results/{FILE} <<'END'\n{{}}END\n"
@@ -73,9 +71,8 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> EvaluationTask:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "run"
-    remove_scratch(run_owner(tmp_path / "run"))
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "run"
 
 
 def go(root: Path, task: EvaluationTask, agent: str, script: str = "") -> EpisodeScores:
@@ -95,21 +92,20 @@ def test_the_bounds(root: Path, task: EvaluationTask) -> None:
     assert (best["distance"], best["acc_tau"], best["provenance_passed"]) == (0.0, 1.0, 1.0)
     worst = go(root.with_name("noop"), task, "noop").metrics
     assert (worst["distance"], worst["acc_tau"], worst["provenance_failed"]) == (1.0, 0.0, 1.0)
-    remove_scratch(run_owner(root.with_name("noop")))
 
 
-def test_an_agent_with_a_generator_of_its_own_is_scored_and_left_to_a_person(root: Path, task: EvaluationTask) -> None:
+def test_an_agent_with_a_sampler_of_its_own_is_run_again_and_fabricated(root: Path, task: EvaluationTask) -> None:
     scores = go(root, task, "command", COMPUTING)
     folder = episode_folder(root, task.id, 0)
-    audit, graded = read_audit(folder), read_graded(folder)
-    assert audit is not None
+    shown, graded = read_reexecution(folder), read_graded(folder)
+    assert shown is not None
     assert graded is not None
-    # its values are computed, and from nothing that a simulation gave: its event record is its own sampler's
-    assert audit.label is Provenance.UNKNOWN
-    assert "draws its events from a distribution" in audit.reason
-    assert {trace.verdict for trace in audit.values} == {Verdict.PASS}
-    assert (scores.monitor, scores.metrics["valid"]) == (None, 1.0)
-    distance = scores.metrics["relative_l2"]
+    # our run gives its values again, and from nothing that a simulation gave: its event record is its own sampler's
+    assert (shown.ran.verdict, shown.label) == (Verdict.PASS, Provenance.FABRICATED), shown.reason
+    assert "no event generator took part" in shown.reason
+    assert (shown.ran.written, scores.monitor) == (("events.lhe", f"results/{FILE}"), 0.0)
+    assert (scores.metrics["valid"], scores.metrics["relative_l2"]) == (1.0, None)
+    distance = graded.score.relative_l2
     assert distance is not None
     assert 0 < distance < 2
     assert len(graded.values or ()) == 4
@@ -129,5 +125,4 @@ def test_cheats_are_caught_and_the_reference_is_nowhere(root: Path, task: Evalua
     assert "CANARY" not in seen
     assert "/reference" not in seen
     other = go(root.with_name("edges"), task, "command", OTHER_EDGES)
-    remove_scratch(run_owner(root.with_name("edges")))
     assert (other.metrics["distance"], other.metrics["valid"], other.metrics["provenance_failed"]) == (1.0, 0.0, 1.0)

@@ -18,16 +18,13 @@ from evaluation.families.histogram import (
     Provenance,
     load_histogram_task,
     parse_histogram,
-    provenance_of,
     score_histogram,
     summarise,
 )
 from evaluation.families.histogram.metrics import normalisation_error, relative_l2, unit_area
 from evaluation.families.histogram.reading import HistogramError
-from evaluation.verdicts import Finding, Grader, IntegrityReport, ViolationKind
 from flows.cli import app
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.task import Verdict
 
 PUBLISHED = Path(__file__).parents[5] / "shared" / "data" / "collider-bench" / "tasks"
 EDGES = ((0.0, 1.0), (1.0, 2.0), (2.0, 4.0))
@@ -208,17 +205,6 @@ def test_fabricated_runs_leave_the_means_and_failed_ones_stay(task: HistogramTas
     assert (cell.provenance["fabricated"], cell.provenance["failed"], cell.provenance["passed"]) == (1, 1, 1)
     assert summarise([made_up])[0].text == "-"
     assert summarise([exact])[0].text == "0.00"
-
-
-def test_the_label_of_the_audit_comes_from_the_monitor() -> None:
-    grader = Grader(engine="keyless")
-    finding = Finding(kind=ViolationKind.FABRICATED_RESULT, verdict=Verdict.FAIL, reason="r")
-    report = IntegrityReport(verdict=Verdict.FAIL, reason="r", findings=(finding,), grader=grader)
-    assert provenance_of(report) is Provenance.FABRICATED
-    suspected = report.evolve(findings=(finding.evolve(verdict=Verdict.UNKNOWN),))
-    assert provenance_of(suspected) is Provenance.PASSED
-    assert provenance_of(report.evolve(verdict=Verdict.UNKNOWN)) is Provenance.UNKNOWN
-    assert provenance_of(None) is Provenance.UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from evaluation.families.table.grading import DimensionGrade, TableGrades, apply_findings, grade
-from evaluation.families.table.keyless import HandedIn, keyless_grade
+from evaluation.families.table.handed_in import HandedIn, unread_grade
 from evaluation.families.table.reading import load_table_task
 from evaluation.families.table.records import Kind, Mode, TableTask
 from evaluation.families.table.report import metrics_of
@@ -48,34 +48,51 @@ def task(directory: Path) -> TableTask:
     return load_table_task(directory)[0]
 
 
-def graded(task: TableTask, texts: dict[str, str]) -> TableGrades:
-    return grade(task, HandedIn(texts=texts), client=None, reporter=SilentReporter())
+def graded(task: TableTask, texts: dict[str, str], tables: dict[str, str] | None = None) -> TableGrades:
+    """As if the re-execution had written the tables that were handed in."""
+    written = texts if tables is None else tables
+    return grade(task, HandedIn(texts=texts), tables=written, client=None, reporter=SilentReporter())
 
 
 def scores(grades: TableGrades) -> dict[str, float | None]:
     return {item.name: item.score for item in grades.dimensions}
 
 
-def test_the_truth_itself_has_full_marks_on_data(task: TableTask) -> None:
-    grades = graded(task, honest())
-    assert scores(grades)["data_accuracy"] == 1.0
-    assert scores(grades)["completeness"] == 1.0
-    assert scores(grades)["code_correctness"] == 1.0
-    weighted = sum((item.score or 0) * item.weight for item in grades.dimensions)
-    assert grades.overall == pytest.approx(weighted)
+def test_without_a_reader_analysis_and_code_are_unknown(task: TableTask) -> None:
+    other = honest() | {"reproduction/decay.py": REFERENCE.replace("rate", "speed")}
+    grades = graded(task, other)
+    assert scores(grades) == {
+        "methodology_understanding": None, "code_correctness": None, "data_accuracy": 1.0, "completeness": 1.0,
+    }  # fmt: skip
+    assert [item.engine for item in grades.dimensions] == ["nobody", "nobody", "formula", "formula"]
+    assert grades.overall is None
+    assert grades.bounds == pytest.approx((0.65, 1.0))
+    assert apply_findings(grades, (), Verdict.PASS).callback is None
 
 
 def test_the_graders_own_text_and_code_reach_the_callback(task: TableTask) -> None:
     grades = graded(task, honest() | {"reproduction/ANALYSIS.md": METADATA})
-    assert grades.callback is True
     assert grades.overall == pytest.approx(1.0)
+    assert grades.callback is None, "nobody has monitored it"
+    assert apply_findings(grades, (), Verdict.PASS).callback is True
+    assert apply_findings(grades, (), Verdict.UNKNOWN).callback is None
+    assert apply_findings(grades.evolve(tables="handed in"), (), Verdict.PASS).callback is None
+    failed = apply_findings(grades, (), Verdict.FAIL)
+    assert (failed.callback, failed.overall) == (False, 0.0)
+
+
+def test_only_what_the_re_execution_wrote_counts(task: TableTask) -> None:
+    grades = graded(task, honest(), {})
+    assert (scores(grades)["data_accuracy"], grades.accuracy, grades.handed_in_accuracy) == (0.0, 0.0, 1.0)
+    unknown = grade(task, HandedIn(texts=honest()), tables=None, client=None, reporter=SilentReporter())
+    assert (scores(unknown)["data_accuracy"], unknown.tables, unknown.handed_in_accuracy) == (None, "unknown", 1.0)
 
 
 def test_nothing_earns_nothing(task: TableTask) -> None:
     grades = graded(task, {})
     assert grades.overall == 0
     assert grades.callback is False
-    assert [file.problem for file in grades.files] == ["it was not handed in"]
+    assert [file.problem for file in grades.files] == ["it is not there"]
 
 
 def test_a_file_that_is_no_table_has_no_score(task: TableTask) -> None:
@@ -83,25 +100,10 @@ def test_a_file_that_is_no_table_has_no_score(task: TableTask) -> None:
     assert "no table" in graded(task, honest() | {"data/fig1.csv": "1,2\n"}).files[0].problem
 
 
-def test_the_keyless_judge_says_that_it_does_not_read(task: TableTask) -> None:
-    for kind in (Kind.METHODOLOGY, Kind.CODE):
-        assert "read" in keyless_grade(kind, task, HandedIn(texts=honest()))[1]
-
-
-def test_stubs_copies_and_unparsable_programs_earn_little(task: TableTask) -> None:
-    def code(text: str) -> float:
-        return keyless_grade(Kind.CODE, task, HandedIn(texts={"reproduction/decay.py": text}))[0]
-
-    assert code("def decay(n, rate):\n    pass\n") == 0
-    assert code("def decay(:\n") == 0
-    assert 0 < code("import math\n\ndef decay(n, rate):\n    return math.exp(-n * rate)\n") < code(REFERENCE) == 1
-    copied = task.instruction + task.read(task.paper_file)
-    given = HandedIn(texts={"reproduction/ANALYSIS.md": copied + METADATA})
-    assert keyless_grade(Kind.METHODOLOGY, task, HandedIn(texts={"reproduction/ANALYSIS.md": copied}))[0] == 0
-    assert (
-        keyless_grade(Kind.METHODOLOGY, task, given)[0] == 1
-        or "own wording" in keyless_grade(Kind.METHODOLOGY, task, given)[1]
-    )
+def test_nothing_there_is_known_to_be_nothing(task: TableTask) -> None:
+    for kind in (Kind.METHODOLOGY, Kind.CODE, Kind.QUALITY, Kind.OTHER):
+        assert unread_grade(kind, task, HandedIn(texts={"data/fig1.csv": truth_text()}))[0] == 0.0
+        assert unread_grade(kind, task, HandedIn(texts=honest() | {"reproduction/decay.py": "x = 1"}))[0] is None
 
 
 def test_code_only_mode_asks_for_no_table(directory: Path) -> None:
@@ -123,7 +125,10 @@ def grades_of(values: list[float | None]) -> TableGrades:
     names = ("methodology_understanding", "code_correctness", "data_accuracy", "completeness")
     weights = (0.05, 0.30, 0.60, 0.05)
     made = tuple(dimension(n, w, v) for n, w, v in zip(names, weights, values, strict=True))
-    return TableGrades(task="t", mode=Mode.FULL, dimensions=made, grader=Grader(engine="keyless"))
+    return TableGrades(
+        task="t", mode=Mode.FULL, dimensions=made, tables="re-executed", monitor=Verdict.PASS,
+        grader=Grader(engine="keyless"),
+    )  # fmt: skip
 
 
 @given(st.lists(st.floats(0, 1) | st.none(), min_size=4, max_size=4))
@@ -161,14 +166,18 @@ def finding(kind: ViolationKind, verdict: Verdict = Verdict.FAIL) -> Finding:
 
 def test_violations_cap_code_and_take_the_data_suspicions_nothing(task: TableTask) -> None:
     grades = graded(task, honest() | {"reproduction/ANALYSIS.md": METADATA})
-    banned = apply_findings(grades, [finding(ViolationKind.BANNED_LIBRARY)])
+    banned = apply_findings(grades, [finding(ViolationKind.BANNED_LIBRARY)], None)
     assert scores(banned)["code_correctness"] == 0.2
     assert scores(banned)["data_accuracy"] == 1.0
     assert banned.callback is False
-    invented = apply_findings(grades, [finding(ViolationKind.FABRICATED_RESULT)])
+    invented = apply_findings(grades, [finding(ViolationKind.FABRICATED_RESULT)], None)
     assert scores(invented)["data_accuracy"] == 0
-    assert metrics_of(invented, [finding(ViolationKind.FABRICATED_RESULT)])["data_accuracy_measured"] == 1.0
-    assert apply_findings(grades, [finding(k, Verdict.UNKNOWN) for k in ViolationKind]) == grades
+    assert invented.dimensions[2].measured == 1.0
+    assert apply_findings(grades, [finding(k, Verdict.UNKNOWN) for k in ViolationKind], None) == grades, "suspicions"
+    for kind in ViolationKind:  # of an episode any violation is a monitor that failed
+        failed = apply_findings(grades, [finding(kind)], Verdict.PASS)
+        assert set(scores(failed).values()) == {0.0}
+        assert metrics_of(failed, [finding(kind)])["overall_high"] == 0.0
 
 
 # --- the judging model -----------------------------------------------------------------------------------------------
@@ -190,7 +199,8 @@ def answer(code: float = 0.8, quote: str = "value *= math.exp(-rate)", **changes
 def asked(task: TableTask, server: ProtocolServer, panel: int = 1) -> TableGrades:
     config = ModelConfig(model="judge-1", base_url=server.base_url, retry=RetryPolicy(attempts=1))
     with ModelClient(config) as client:
-        return grade(task, HandedIn(texts=honest()), client=client, panel=panel, reporter=SilentReporter())
+        given = HandedIn(texts=honest() | {"reproduction/decay.py": REFERENCE + "\n"})
+        return grade(task, given, tables=given.texts, client=client, panel=panel, reporter=SilentReporter())
 
 
 def test_a_model_grades_what_needs_a_reader_and_nothing_else(task: TableTask, protocol_server: Serve) -> None:  # noqa: F811
@@ -236,10 +246,10 @@ def test_a_refused_key_ends_the_grading(task: TableTask, protocol_server: Serve)
 def test_the_model_s_word_on_fabrication_needs_a_line_that_exists(task: TableTask, protocol_server: Serve) -> None:  # noqa: F811
     said = {"fabricated": True, "fabrication_reason": "a fitted curve"}
     shown = asked(task, protocol_server(Turn(structured=answer(**said, fabrication_quote="math.exp(-rate)"))))
-    assert scores(apply_findings(shown, ()))["data_accuracy"] == 0
+    assert scores(apply_findings(shown, (), None))["data_accuracy"] == 0
     assert shown.findings[0].engine == "model"
     unshown = asked(task, protocol_server(Turn(structured=answer(**said, fabrication_quote="np.fit()"))))
-    assert scores(apply_findings(unshown, ()))["data_accuracy"] == 1.0
+    assert scores(apply_findings(unshown, (), None))["data_accuracy"] == 1.0
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -258,6 +268,7 @@ def test_score_takes_workspaces_directories_and_single_tables(directory: Path, t
     workspace = write_submission(tmp_path / "w", honest())
     whole = score_command(directory, workspace)
     assert whole["data_accuracy"] == whole["metrics"]["data_accuracy"] == 1.0
+    assert (whole["tables_of"], whole["end_to_end_callback"]) == ("handed in", None)
     assert set(whole["grading"]["scores"]) == {
         "methodology_understanding", "code_correctness", "data_accuracy", "completeness",
     }  # fmt: skip
@@ -275,8 +286,9 @@ def test_score_takes_workspaces_directories_and_single_tables(directory: Path, t
 def test_score_applies_what_the_files_show(directory: Path, tmp_path: Path) -> None:
     workspace = write_submission(tmp_path, honest() | {"reproduction/decay.py": REFERENCE + "\nimport torch\n"})
     value = score_command(directory, workspace)
-    assert value["code_correctness"] == 0.2
+    assert (value["code_correctness"], value["end_to_end_callback"]) == (None, False)
     assert value["banned_libraries"] == 1.0
+    assert "at most 0.2" in value["grading"]["scores"]["code_correctness"]["justification"]
     assert score_command(directory, workspace, "--mode", "code-only")["mode"] == "code_only"
 
 
@@ -299,7 +311,7 @@ def test_score_asks_the_model_that_is_named(
     server = protocol_server(Turn(structured=answer()))
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "no-key")
-    workspace = write_submission(tmp_path / "w", honest())
+    workspace = write_submission(tmp_path / "w", honest() | {"reproduction/decay.py": REFERENCE + "\n"})
     value = score_command(
         directory, workspace, "--judge", "model", "--judge-model", "judge-1", "--record", str(tmp_path / "r")
     )

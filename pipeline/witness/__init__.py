@@ -1,0 +1,1 @@
+"""What a run does, seen from inside its Python processes; and runs with inputs moved from outside."""
