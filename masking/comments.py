@@ -51,7 +51,7 @@ def text_spans(path: str, data: bytes) -> list[TextSpan]:
 def _notebook(data: bytes) -> list[TextSpan]:
     """The lines of text cells and the comment lines of code cells, inside their JSON strings."""
     try:
-        cells = json.loads(data).get("cells", [])
+        cells = json.loads(data.decode("utf-8-sig", "surrogatepass")).get("cells", [])
     except (ValueError, AttributeError, RecursionError):
         return []
     prose: set[str] = set()
@@ -60,15 +60,11 @@ def _notebook(data: bytes) -> list[TextSpan]:
         lines = [str(line) for line in source] if isinstance(source, list) else [str(source)]
         text = cell.get("cell_type") != "code" if isinstance(cell, dict) else False
         prose.update(line for line in lines if text or line.lstrip().startswith("#"))
-    spans = []
-    for match in _JSON_STRING.finditer(data):
-        try:
-            value = json.loads(match[0])
-        except ValueError:
-            continue
-        if value in prose:
-            spans.append(TextSpan(match.start() + 1, match.end() - 1, True))
-    return spans
+    return [
+        TextSpan(match.start() + 1, match.end() - 1, True)
+        for match in _JSON_STRING.finditer(data)
+        if json.loads(match[0]) in prose
+    ]
 
 
 def _python(data: bytes) -> list[TextSpan]:

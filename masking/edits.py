@@ -83,12 +83,8 @@ def derive_edits(path: str, original: bytes, masked: bytes) -> tuple[TextEdit, .
     edits: list[TextEdit] = []
     start = len(first)
     for number, piece in enumerate(rest, start=1):
-        if number == len(rest):
-            end = len(original) - len(piece)
-            end = end if original.endswith(piece) and end > start else -1
-        else:
-            end = original.find(piece, start + 1)
-        if end < 0:
+        end = len(original) - len(piece) if number == len(rest) else original.find(piece, start + 1)
+        if end <= start or not original.startswith(piece, end):
             return None
         mark = marks[number - 1].decode("ascii")
         edits.append(TextEdit(path=path, start=start, end=end, sha256=digest, replacement=mark))

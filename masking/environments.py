@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -26,6 +25,7 @@ from masking.sources import background, masked_sources, references
 from pipeline.repository import Snapshot
 from pipeline.sandbox import Command, Image, Limits, RunSpec, Sandbox
 from pipeline.schema import Problem, Severity
+from pipeline.scratch import scratch_directory
 from pipeline.task import LeakHit, Task
 
 __all__ = ["EnvironmentFindings", "own_distribution", "scan_environment"]
@@ -139,7 +139,7 @@ def _packages(
         "limit": _MAX_BYTES,
     }
     spec = RunSpec(commands=(Command(argv=("python", "list_installed.py")),), limits=_LIMITS)
-    with tempfile.TemporaryDirectory(prefix="expbench-environment-") as name:
+    with scratch_directory() as name:
         tree = Path(name)
         (tree / "wanted.json").write_text(json.dumps(wanted), encoding="utf-8")
         (tree / "list_installed.py").write_text(_LISTER, encoding="utf-8")

@@ -48,9 +48,9 @@ def _byte_classes() -> NDArray[np.uint8]:
     table = np.full(256, _MARK, dtype=np.uint8)
     for byte in range(256):
         character = chr(byte)
-        if byte >= 0x80 or (character.isascii() and (character.isalnum() or character == "_")):
+        if byte >= 0x80 or character.isalnum() or character == "_":
             table[byte] = _WORD
-        elif character.isspace() or byte < 0x20 or character in ",;'\"`()\\":
+        elif byte <= 0x20 or character in ",;'\"`()\\":
             table[byte] = _SKIP
     return table
 
@@ -64,9 +64,8 @@ def _mix(values: Hashes) -> Hashes:
 
 _CLASSES: Final = _byte_classes()
 _BYTE_VALUES: Final[Hashes] = _mix(np.arange(1, 257, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-_BASE: Final = 0x9E3779B97F4A7C15 | 1
-_GRAM_BASE: Final = 0xD6E8FEB86659FD93 | 1
-_NAME: Final = np.uint64(0xA5A5A5A5A5A5A5A5)
+_BASE: Final = 0x9E3779B97F4A7C15
+_GRAM_BASE: Final = 0xD6E8FEB86659FD93
 
 
 @cache
@@ -108,17 +107,11 @@ def _token_hashes(data: bytes) -> tuple[Hashes, NDArray[np.bool_]]:
     classes = _CLASSES[raw]
     word = classes == _WORD
     mark = classes == _MARK
-    before = np.empty_like(word)
-    before[:1] = False
-    before[1:] = word[:-1]
-    after = np.empty_like(word)
-    after[-1:] = False
-    after[:-1] = word[1:]
-    starts = np.flatnonzero(mark | (word & ~before))
-    ends = np.flatnonzero(mark | (word & ~after)) + 1
+    around = np.pad(word, 1)
+    starts = np.flatnonzero(mark | (word & ~around[:-2]))
+    ends = np.flatnonzero(mark | (word & ~around[2:])) + 1
     hashes = _spans_hash(_BYTE_VALUES[raw], starts, ends, _BASE)
-    first = raw[starts]
-    is_name = word[starts] & ~((first >= 0x30) & (first <= 0x39))
+    is_name = word[starts] & (raw[starts] > ord("9"))
     return hashes, is_name
 
 
@@ -142,7 +135,7 @@ def _abstract(hashes: Hashes, is_name: NDArray[np.bool_]) -> Hashes:
     distance[1:] = np.where(same[1:], order[1:] - order[:-1], 0)
     distance[distance > MAX_DISTANCE] = 0
     result = hashes.copy()
-    result[order] = _mix(_NAME + distance)
+    result[order] = _mix(np.uint64(_BASE) + distance)
     return result
 
 
@@ -162,7 +155,7 @@ _COMMENT: Final = re.compile(rb"#[^\n]*")
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:
-    for start in range(0, max(len(data), 1), CHUNK):
+    for start in range(0, len(data), CHUNK):
         yield data[start : start + CHUNK + OVERLAP]
 
 
@@ -177,8 +170,6 @@ def kgrams(data: bytes, views: tuple[View, ...] = (KEPT, ABSTRACTED)) -> Iterato
         (view, hashes of shape (number of tokens - k + 1,)) for every chunk and view.
     """
     for chunk in _chunks(_COMMENT.sub(b"", data)):
-        if not chunk:
-            continue
         hashes, is_name = _token_hashes(chunk)
         for view in views:
             # a table of numbers has no names: abstracted it is what it was, and the kept view has seen it
@@ -203,14 +194,12 @@ def code_only(data: bytes) -> bytes:
                 kept.append("\n" if token.type == tokenize.NEWLINE else token.string)
             previous = token.type
         return " ".join(kept).encode("utf-8", "surrogateescape")
-    except (tokenize.TokenError, SyntaxError, IndentationError, UnicodeDecodeError):
+    except (tokenize.TokenError, SyntaxError, UnicodeDecodeError):
         return data
 
 
 def _winnow(grams: Hashes) -> Hashes:
-    if len(grams) <= WINDOW:
-        return np.unique(grams)
-    windows = np.lib.stride_tricks.sliding_window_view(grams, WINDOW)
+    windows = np.lib.stride_tricks.sliding_window_view(grams, min(WINDOW, len(grams)))
     return np.unique(windows.min(axis=1))
 
 
@@ -281,9 +270,8 @@ class _Table:
     def mark(self, grams: Hashes, seen: NDArray[np.bool_]) -> None:
         """Set `seen` where a distinct hash occurs among `grams`; the table rejects most grams at one look-up each."""
         candidates = grams[self.filter[grams >> np.uint64(64 - _BITS)]]
-        if len(candidates):
-            place = np.minimum(np.searchsorted(self.distinct, candidates), len(self.distinct) - 1)
-            seen[place[self.distinct[place] == candidates]] = True
+        place = np.minimum(np.searchsorted(self.distinct, candidates), len(self.distinct) - 1)
+        seen[place[self.distinct[place] == candidates]] = True
 
 
 class Index:
@@ -334,9 +322,7 @@ class Index:
     def _shares(self, seen: dict[View, NDArray[np.bool_]]) -> list[Share]:
         result: list[Share] = []
         for view, table in self._tables.items():
-            if not seen[view].any():
-                continue
-            counts = np.bincount(table.owner[seen[view][table.position]], minlength=len(self._names))
+            counts = np.bincount(table.owner[seen[view][table.position]])
             result.extend(
                 Share(self._names[owner], view, float(counts[owner] / table.sizes[owner]))
                 for owner in np.flatnonzero(counts)

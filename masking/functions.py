@@ -85,7 +85,7 @@ def names_at(data: bytes, lines: Iterable[tuple[int, int]]) -> tuple[str, ...]:
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     last = len(starts) - 1
-    spans = [(starts[min(a, last) - 1], starts[min(b, last)]) for a, b in lines if 1 <= a <= b]
+    spans = [(starts[a - 1], starts[min(b, last)]) for a, b in lines if 1 <= a <= min(b, last)]
     found = [f for f in _functions(data) if any(f.start < end and start < f.end for start, end in spans)]
     return tuple(_outermost([function.name for function in found]))
 

@@ -97,9 +97,8 @@ def _git_failed(command: str, directory: Path, stderr: bytes) -> ExpbenchError:
 
 
 def _quoted(raw: bytes) -> bytes:
-    """A path in fast-import's C style quotes: every byte that could matter as an octal escape."""
-    inner = b"".join(bytes([byte]) if 0x20 <= byte < 0x7F and byte not in b'"\\' else b"\\%03o" % byte for byte in raw)
-    return b'"' + inner + b'"'
+    """A path in fast-import's C style quotes, every byte as an octal escape."""
+    return b'"' + b"".join(b"\\%03o" % byte for byte in raw) + b'"'
 
 
 def import_commit(directory: Path, files: Iterable[tuple[Entry, bytes | None]]) -> str:
@@ -129,7 +128,7 @@ def import_commit(directory: Path, files: Iterable[tuple[Entry, bytes | None]]) 
         pass  # git has already said why on its standard error
     except BaseException:
         process.kill()
-        process.wait()
+        process.communicate()  # closes the pipes as well
         raise
     _, errors = process.communicate()
     if process.returncode != 0:
@@ -149,7 +148,6 @@ def _write_stream(stream: IO[bytes], files: Iterable[tuple[Entry, bytes | None]]
         stream.write(content)
         stream.write(b"\n")
     stream.write(b"\ndone\n")
-    stream.flush()
 
 
 class GitObject:

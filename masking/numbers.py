@@ -237,7 +237,7 @@ class NumberProbe:
         place = np.searchsorted(self._values, numbers)
         below = np.abs(numbers - self._values[np.maximum(place - 1, 0)])
         above = np.abs(numbers - self._values[np.minimum(place, len(self._values) - 1)])
-        near = np.flatnonzero(np.minimum(below, above) <= self._widest * (1 + 1e-9))[:MAX_CANDIDATES]
+        near = np.flatnonzero(np.minimum(below, above) <= self._widest)[:MAX_CANDIDATES]
         distance = np.abs(numbers[near][:, None] - self._form_values[None, :])
         found: dict[int, list[int]] = {}
         for row, form in zip(*np.nonzero(distance <= self._form_tolerances[None, :]), strict=True):
@@ -248,13 +248,9 @@ class NumberProbe:
         return found, len(tokens)
 
     def _matches(self, data: bytes, found: dict[int, list[int]]) -> Iterator[tuple[re.Match[bytes], _Target]]:
-        last = max(found)
         for index, match in enumerate(_NUMBER.finditer(data)):
-            if index in found:
-                for target in found[index]:
-                    yield match, self.targets[target]
-            if index == last:
-                return
+            for target in found.get(index, ()):
+                yield match, self.targets[target]
 
     def find(self, data: bytes, kind: TextKind) -> list[NumberHit]:
         """All occurrences worth reporting, best first, then by place.

@@ -209,25 +209,26 @@ class _Planner:
     def _by_content(self, path: str, entry: Entry, probe: Probe) -> None:
         if self.digests.get(path) in self.paper_digests:
             self.choose(path, "the paper itself")
-            return
-        if entry.size > MAX_READ:
+        elif entry.size > MAX_READ:
             self.note(path, f"not read: larger than {MAX_READ >> 20} MB, compared by digest only")
-            return
-        data = entry.read()
-        if data.startswith(_GIT_FILES):
+        elif (data := entry.read()).startswith(_GIT_FILES):
             self.choose(path, "git objects packed into a file (history)")
-            return
+        else:
+            self._by_words(path, data, probe)
+
+    def _by_words(self, path: str, data: bytes, probe: Probe) -> None:
         notebook = path.lower().endswith(".ipynb")
         if notebook and self._clear(path, data):
             data = clear_outputs(data)
         digest = hashlib.sha256(data).hexdigest()
         data = self._without_bodies(path, data)
         examination = probe.examine(path, data)
-        if self._removes(path, data, examination):
-            return
-        numbers = probe.numbers(path, data) if notebook else examination.numbers
-        self._edit(path, data, numbers, digest)
-        self._untitle(path, data, digest)
+        reason = self._reason_to_remove(path, data, examination)
+        if reason is not None:
+            self.choose(path, reason)
+        else:
+            self._edit(path, data, probe.numbers(path, data) if notebook else examination.numbers, digest)
+            self._untitle(path, data, digest)
 
     def _without_bodies(self, path: str, data: bytes) -> bytes:
         """The file with masked bodies as blanks: what is left of it stands where it stood."""
@@ -246,22 +247,18 @@ class _Planner:
             return False
         return True
 
-    def _removes(self, path: str, data: bytes, examination: Examination) -> bool:
-        """Choose the file as a whole when its content asks for it."""
+    def _reason_to_remove(self, path: str, data: bytes, examination: Examination) -> str | None:
+        """Why the content of the file asks for all of it to go; None when it does not."""
         for hit in sorted(examination.blocking, key=lambda hit: _ORDER.index(hit.kind)):
             inner = not hit.where.startswith(f"{path}:")  # in a file inside of an archive
-            if hit.kind == "number" and not (inner or states_results(path)):
-                continue
-            self.choose(path, _reason(hit))
-            return True
+            if hit.kind != "number" or inner or states_results(path):
+                return _reason(hit)
         document = is_document(path)
         if self.named and document and (mention := self.mentions.search(data)):
-            self.choose(path, f"documentation of the masked script {mention[0].decode('utf-8', 'replace')}")
-            return True
+            return f"documentation of the masked script {mention[0].decode('utf-8', 'replace')}"
         if examination.copies and (document or path.lower().endswith(".ipynb")):
-            self.choose(path, _reason(examination.copies[0]))
-            return True
-        return False
+            return _reason(examination.copies[0])
+        return None
 
     def _edit(self, path: str, data: bytes, numbers: Sequence[NumberHit], digest: str) -> None:
         """Overwrite claimed numbers where that changes nothing that runs.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ from typing import Final
 from masking.units import Budget, Unit
 from pipeline.binary_tables import Cells, read_apart
 from pipeline.schema import Severity
+from pipeline.scratch import scratch_directory
 
 __all__ = ["STORED_MAGIC", "read_stored_tables"]
 
@@ -34,7 +34,7 @@ def read_stored_tables(name: str, where: str, data: bytes, budget: Budget, depth
         return
     suffix = next(suffix for magic, suffix in STORED_MAGIC.items() if data.startswith(magic))
     try:
-        with tempfile.TemporaryDirectory(prefix="expbench-table-") as directory:
+        with scratch_directory() as directory:
             path = Path(directory) / f"file{suffix}"
             path.write_bytes(data)
             found = read_apart(path)

@@ -217,12 +217,11 @@ def _compressed(
     complete = decompressor.eof
     if not complete and len(content) >= MAX_MEMBER:
         budget.unread(where, "larger than the bounds of the scan when unpacked")
-    if not budget.allows(where, len(content)):
-        return
-    if re.match(rb"(?:blob|commit|tag|tree) \d+\0", content):  # a loose git object
-        content = content.partition(b"\0")[2]
-    inner = PurePosixPath(name).stem
-    yield from read_units(inner, content, budget, where=f"{where}!/{inner}", depth=depth + 1)
+    if budget.allows(where, len(content)):
+        if re.match(rb"(?:blob|commit|tag|tree) \d+\0", content):  # a loose git object
+            content = content.partition(b"\0")[2]
+        inner = PurePosixPath(name).stem
+        yield from read_units(inner, content, budget, where=f"{where}!/{inner}", depth=depth + 1)
 
 
 class _Decompressor(Protocol):
@@ -280,7 +279,7 @@ _READERS: Final[tuple[tuple[bytes, _Reader], ...]] = (
 
 # 160 characters carry 120 bytes: less than a function of the size that a near-duplicate needs (30 tokens).
 _BASE64: Final = re.compile(
-    rb"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{60,}(?:(?:\\n|[\s\"']{1,6})[A-Za-z0-9+/_-]{20,})*={0,2}"
+    rb"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{60,}(?:(?:\\n|[\s\"']{1,24})[A-Za-z0-9+/_-]{20,})*={0,2}"
 )
 _HEX: Final = re.compile(rb"(?<![0-9a-fA-F])(?:[0-9a-fA-F]{2}){80,}")
 _MIN_ENCODED: Final = 160
@@ -312,9 +311,8 @@ _ENCODING[np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 def _has_long_run(data: bytes) -> bool:
     """Are there RUN encoding characters in a row? Rules most files out at 1 GB/s."""
-    gaps = np.flatnonzero(~_ENCODING[np.frombuffer(data, dtype=np.uint8)])
-    edges = np.concatenate(([-1], gaps, [len(data)]))
-    return bool((np.diff(edges) > _RUN).any())
+    gaps = np.flatnonzero(~_ENCODING[np.frombuffer(b" " + data + b" ", dtype=np.uint8)])
+    return bool((np.diff(gaps) > _RUN).any())
 
 
 def _encoded(where: str, data: bytes, budget: Budget, depth: int) -> Iterator[Unit]:

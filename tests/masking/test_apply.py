@@ -175,3 +175,69 @@ def test_an_edit_for_another_version_is_refused(tmp_path: Path) -> None:
         apply_mask(snapshot, plan, tmp_path / "masked")
     assert caught.value.kind is FailureKind.WORKSPACE_CONFLICT
     assert not (tmp_path / "masked").exists()
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (3, 2), (0, 10_000)])
+def test_an_edit_outside_of_the_file_is_refused(start: int, end: int, tmp_path: Path) -> None:
+    snapshot = builders.make(tmp_path / "original")
+    digest = builders.sha256(builders.FILES["estimators.py"])
+    plan = MaskPlan(paths=(), edits=(TextEdit(path="estimators.py", start=start, end=end, sha256=digest),))
+    with pytest.raises(ExpbenchError, match="another version of this file"):
+        apply_mask(snapshot, plan, tmp_path / "masked")
+
+
+def test_edits_are_made_once_each_up_to_the_last_byte(tmp_path: Path) -> None:
+    snapshot = builders.make(tmp_path / "original", {"a.txt": b"0.5 and 0.75"})
+    digest = builders.sha256(b"0.5 and 0.75")
+    first = TextEdit(path="a.txt", start=0, end=3, sha256=digest)
+    last = TextEdit(path="a.txt", start=8, end=12, sha256=digest, replacement="[more]")
+    paths = (MaskedPath(path="a.txt", action="edited", reason="test"),)
+    masked = apply_mask(snapshot, MaskPlan(paths=paths, edits=(first, last, first)), tmp_path / "masked")
+    assert (masked.path / "a.txt").read_bytes() == b"[masked] and [more]"
+    assert masked.files == len(builders.FILES) + 1
+
+
+def test_an_empty_directory_is_taken_and_a_file_is_not(tmp_path: Path) -> None:
+    snapshot = builders.make(tmp_path / "original")
+    (tmp_path / "empty").mkdir()
+    assert apply_mask(snapshot, MaskPlan(paths=()), tmp_path / "empty").path == tmp_path / "empty"
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ExpbenchError) as caught:
+        apply_mask(snapshot, MaskPlan(paths=()), tmp_path / "file")
+    assert (caught.value.kind, caught.value.object) == (FailureKind.WORKSPACE_CONFLICT, "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("number", "kind"), [(28, FailureKind.DISK_FULL), (13, FailureKind.INTERNAL)])
+def test_what_the_disk_refuses_leaves_nothing_behind(
+    number: int, kind: FailureKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from masking import apply
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, "refused")
+
+    snapshot = builders.make(tmp_path / "original")
+    monkeypatch.setattr(apply, "copy_entry", refuse)
+    with pytest.raises(ExpbenchError, match=r"could not be written \(refused\)") as caught:
+        apply_mask(snapshot, MaskPlan(paths=()), tmp_path / "masked")
+    assert caught.value.kind is kind
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["original"]
+
+
+def test_a_repository_of_which_nothing_is_left_is_one_all_the_same(tmp_path: Path) -> None:
+    snapshot = builders.make(tmp_path / "original")
+    paths = tuple(MaskedPath(path=path, action="removed", reason="test") for path in sorted(builders.FILES))
+    masked = apply_mask(snapshot, MaskPlan(paths=paths), tmp_path / "masked")
+    assert masked.files == 0
+    assert list(entries(masked.path)) == []
+    assert len(independent.commits(masked.path)) == 1
+
+
+def test_a_link_is_never_edited(tmp_path: Path) -> None:
+    snapshot = builders.make(tmp_path / "original")
+    (tmp_path / "original" / "link").symlink_to("estimators.py")
+    edit = TextEdit(path="link", start=0, end=3, sha256=builders.sha256(b"estimators.py"))
+    masked = apply_mask(snapshot, MaskPlan(paths=(), edits=(edit,)), tmp_path / "masked")
+    assert (masked.path / "link").readlink() == Path("estimators.py")
+    assert (masked.path / "estimators.py").read_bytes() == builders.FILES["estimators.py"]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from masking import functions
 from masking.apply import apply_mask
 from masking.edits import derive_edits, recipe_of
 from masking.functions import (
     MASKED_BODY,
+    MASKED_PARAMETERS,
     FunctionPolicy,
     function_names,
     function_sources,
@@ -118,6 +122,12 @@ def test_what_cannot_be_masked_says_why(source: bytes, names: list[str], message
         mask_functions("a.py", source, names)
 
 
+def test_a_mask_that_would_not_parse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(functions, "MASKED_BODY", "raise (")
+    with pytest.raises(ValueError, match="masking its functions would break it"):
+        mask_functions("a.py", SOURCE.encode(), ["fetch"])
+
+
 def test_names_come_from_lines() -> None:
     data = SOURCE.encode()
     assert function_names(data) == (
@@ -127,6 +137,88 @@ def test_names_come_from_lines() -> None:
     assert names_at(data, [(line, line)]) == ("Solver.run",)
     assert names_at(data, [(1, 2)]) == ()
     assert names_at(data, [(1, 10_000)]) == ("Solver.rate", "Solver.run", "fetch", "nothing", "stub")
+    end = SOURCE.count("\n")
+    assert names_at(data, [(end, end)]) == names_at(data, [(end, end + 9)]) == ("stub",)
+    assert names_at(data, [(end + 1, end + 9), (0, 13), (13, 12)]) == ()
+
+
+def test_every_line_belongs_to_the_outermost_function_that_holds_it() -> None:
+    tree = ast.parse(SOURCE)
+    methods = [(item, "Solver.") for node in tree.body if isinstance(node, ast.ClassDef) for item in node.body]
+    expected: dict[int, tuple[str, ...]] = {}
+    for node, prefix in [*((node, "") for node in tree.body), *methods]:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = range(node.lineno, (node.end_lineno or 0) + 1)
+            expected |= dict.fromkeys(lines, (prefix + node.name,))
+    found = {line: names_at(SOURCE.encode(), [(line, line)]) for line in range(1, SOURCE.count("\n") + 1)}
+    assert {line: names for line, names in found.items() if names} == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "kept", "removed"),
+    [
+        ("def f():\n    r'''doc'''\n    x = 1\n", "def f():\n    r'''doc'''\n    BODY\n", "def f(ARGS):\n    r'''TEXT'''\n    BODY\n"),
+        ("def f(a):\n    ''\n    x = 1\n", "def f(a):\n    ''\n    BODY\n", "def f(ARGS):\n    ''\n    BODY\n"),
+        ("def f():\n    'doc'; x = 1\n", "def f():\n    BODY\n", "def f(ARGS):\n    BODY\n"),
+        ("def f(): 'doc'; return 2  # why\n", "def f(): BODY  #TEXT\n", "def f(ARGS): BODY  #TEXT\n"),
+        ("def f():\n    'a' 'b'\n    return 1\n", "def f():\n    BODY\n", "def f(ARGS):\n    BODY\n"),
+        # comments around the body go, an empty one has nothing to say
+        ("def f():\n    # a\n    #\n    x = 1\n    # b\nelse_ = 1  # c\n", "def f():\n    #TEXT\n    #\n    BODY\n    # b\nelse_ = 1  # c\n", None),
+        ("def f(a,  # the é\n      b):\n    return 1\n", "def f(a,  #TEXT\n      b):\n    BODY\n", "def f(ARGS):\n    BODY\n"),
+        ("é = 'é'  # é\ndef f(): return é  # é\né = 2\n", "é = 'é'  # é\ndef f(): BODY  #TEXT\né = 2\n", None),
+        ("def f():\n    return 1", "def f():\n    BODY", "def f(ARGS):\n    BODY"),
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_function(source: str, kept: str, removed: str | None) -> None:
+    words = {"BODY": MASKED_BODY, "TEXT": "[masked]", "ARGS": "" if "def f()" in source else MASKED_PARAMETERS}
+    data = source.encode()
+    for expected, policy in ((kept, None), (removed, FunctionPolicy(docstrings="remove", signatures="remove"))):
+        if expected is not None:
+            found = masked(data, mask_functions("a.py", data, ["f"], policy)).decode()
+            assert found == re.sub("BODY|TEXT|ARGS", lambda match: words[match[0]], expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "right"),
+    [
+        (b"# coding: ascii\ndef f():\n    return 1\n", True), (b"# coding: UTF-8\ndef f():\n    return 1\n", True),
+        (b"# coding: latin-1\ndef f():\n    return 1\n", False), (b"\xef\xbb\xbfdef f():\n    return 1\n", False),
+        (b"def f():\n    return 1\0\n", False), (b"def f():\n    return 1 is 1\n", True),
+    ],
+)  # fmt: skip
+def test_which_files_can_be_masked_in_parts(source: bytes, right: bool) -> None:
+    if right:
+        assert function_names(source) == ("f",)
+        return
+    with pytest.raises(ValueError, match=r"it is not Python 3 in UTF-8|is not plain UTF-8"):
+        function_names(source)
+
+
+def test_a_name_that_begins_like_another_is_another() -> None:
+    data = b"def run():\n    return 1\n\n\ndef run_all():\n    return 2\n\n\nclass A:\n    def run(self):\n        return 3\n"
+    assert masked(data, mask_functions("a.py", data, ["run"])).count(MASKED_BODY.encode()) == 1
+    assert [edit.start for edit in mask_functions("a.py", data, ["A.run", "run"])] == [
+        data.index(b"return 1"),
+        data.index(b"return 3"),
+    ]
+    assert names_at(data, [(1, 11)]) == ("run", "run_all", "A.run")
+
+
+def test_a_stub_with_something_inside_keeps_only_its_own_words() -> None:
+    """A method without a body of its own may hold a function that has one."""
+    data = b"class A:\n    def f(self):\n        ...\n\n    def g(self):\n        return 1\n"
+    assert masked(data, mask_functions("a.py", data, ["A"])) == data.replace(b"return 1", MASKED_BODY.encode())
+
+
+def test_the_sources_of_masked_functions_are_whole_and_begin_at_the_margin() -> None:
+    data = SOURCE.encode()
+    edits = mask_functions("a.py", data, ["Solver.run", "fetch"], FunctionPolicy(signatures="remove"))
+    found = function_sources(data, edits).decode()
+    start, end = SOURCE.index("    def run"), SOURCE.index("\n\n\nasync")
+    second, last = SOURCE.index("async"), SOURCE.index("\n\n\ndef nothing")
+    assert found == textwrap.dedent(SOURCE[start:end]) + "\n\n" + SOURCE[second:last]
+    assert function_sources(data, []) == b""
+    assert function_sources(b"not python (", [edit.evolve(replacement="[masked]") for edit in edits]) == b""
 
 
 statements = st.sampled_from(
