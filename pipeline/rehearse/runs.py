@@ -1,0 +1,354 @@
+"""Candidate commands, run: bounded, offline, each in a clean copy, with the witness beside it where there can be one.
+
+Everything is tried for a short while first, then what did not end in it for as long as one command may take: a slow
+command at the top does not keep a quick one below from being seen. After a round, the modules and libraries that its
+logs miss extend the environment, and what missed them is run again. What was run once is not run again, whoever asks:
+runs are kept by content (see `pipeline.rehearse.kept`). The clock decides how much is run, never what is found in it.
+
+Non-goals: comparing with the paper (`pipeline.match`), repeats, perturbations (`pipeline.validation`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from pipeline.data import DataPhase, DataRecord
+from pipeline.errors import FailureKind
+from pipeline.files import remove_tree
+from pipeline.locator import RepositoryIndex
+from pipeline.progress import Reporter, SilentReporter
+from pipeline.rehearse.authors_paths import find_committed
+from pipeline.rehearse.kept import KeptRun, KeptRuns
+from pipeline.rehearse.records import Rehearsal
+from pipeline.sandbox.base import Limits, StopHandle, StoppableSandbox
+from pipeline.schema import Problem, Severity
+from pipeline.survey import Candidate
+from pipeline.task import Usage
+from pipeline.validation.declarations import read_declarations
+from pipeline.validation.diagnosis import diagnose, is_own_module, missing_in_log, read_tail
+from pipeline.validation.environments import Built, Environments
+from pipeline.validation.repair import repaired_commands
+from pipeline.validation.system_packages import missing_libraries, missing_programs
+from pipeline.witness.read import read_witness
+from pipeline.witness.records import Perturbation, WitnessReport
+
+__all__ = ["rehearse"]
+
+_STAGE: Final = "rehearse"
+_COMPONENT: Final = "rehearse"
+_FIRST_S: Final = 60.0
+"""How long everything is tried at first: the quick half of published scripts ends within a minute here."""
+_FIRST_SHARE: Final = 0.5
+"""Of the budget, for these first tries; the rest is for commands that take longer."""
+_ENVIRONMENT_ROUNDS: Final = 3
+_REPAIRS: Final = 8
+"""Runs of one candidate that each put one thing right: paths of the author's come one by one."""
+_LANES: Final = 2
+_SPARE_MB: Final = 1024
+
+
+def rehearse(
+    candidates: Sequence[Candidate], *, index: RepositoryIndex, environments: Environments, sandbox: StoppableSandbox,
+    limits: Limits, out: Path, cache: Path, owner: str, reporter: Reporter | None = None, budget_s: float = 1200.0,
+    per_command_s: float = 300.0, data: DataPhase | None = None,
+) -> tuple[Rehearsal, ...]:  # fmt: skip
+    """Run each candidate once, within the budget.
+
+    Args:
+        candidates: from `list_candidates`, most promising first.
+        index: the repository they belong to.
+        environments: makes its environments.
+        sandbox: where they run; without mounts and outbox there is no witness, and no path of the author's is mapped.
+        limits: ceilings of each run; its wall time is given by `per_command_s`.
+        out: directory for what the runs leave behind, one folder a candidate; replaced.
+        cache: directory of finished runs, shared by all repositories; what is there is not run again.
+        owner: label of the runs (`Sandbox.reap`).
+        reporter: progress.
+        budget_s: for all runs together, on each of the (at most two) lanes. Building environments is not counted.
+        per_command_s: for one candidate's run, the earlier steps that it needs included.
+        data: fetches what a command downloads, recorded, for its offline run; None: nothing is fetched.
+
+    Returns:
+        One for each candidate, in their order; one that was not run says why.
+
+    Raises:
+        ExpbenchError: the sandbox broke, or a build was interrupted.
+    """
+    remove_tree(out)
+    stop = StopHandle()
+    kept = KeptRuns(index.snapshot, sandbox, cache / "rehearsals", owner, stop, data)
+    stage = _Stage(index, environments, kept, limits, out, reporter or SilentReporter(), _lanes(limits), budget_s)
+    stage.reporter.start(_STAGE, len(candidates))
+    projects = _projects(index, candidates)
+    try:
+        for project in projects:
+            project.extend(stage)
+        for wall_s, share in ((min(_FIRST_S, per_command_s), _FIRST_SHARE), (per_command_s, 1.0)):
+            pending = [candidate for candidate in candidates if not stage.ended(candidate, wall_s)]
+            for _ in range(_ENVIRONMENT_ROUNDS):
+                stage.run(pending, projects, wall_s, share)
+                pending = [item for project in projects for item in project.lacking(stage, pending)]
+                if not pending:
+                    break
+    except BaseException:
+        stop.abort("the rehearsal ends")
+        raise
+    stage.reporter.end(_STAGE)
+    return tuple(stage.rehearsal(candidate, projects) for candidate in candidates)
+
+
+def _lanes(limits: Limits) -> int:
+    """How many commands run at a time: two where there are processors and memory for two."""
+    fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text("ascii").splitlines())
+    free_mb = int(fields["MemAvailable"].split()[0]) // 1024
+    enough = free_mb >= _LANES * (limits.memory_mb + limits.disk_mb) + _SPARE_MB
+    return _LANES if enough and len(os.sched_getaffinity(0)) >= _LANES else 1
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A candidate as it was run at last."""
+
+    usage: tuple[Usage, ...]
+    repairs: tuple[str, ...]
+    mapped: tuple[tuple[str, str], ...]
+    data: DataRecord | None
+    run: KeptRun
+    built: Built
+    wall_s: float
+    spent_s: float
+    """By all of its runs, earlier tries included."""
+
+
+# --- environments ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Project:
+    """Candidates that share their declarations, and so an environment: a repository has one for each sub-project."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    modules: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    built: Built | None = None
+
+    def extend(self, stage: _Stage) -> None:
+        """Build the environment; where one with more cannot be built, the one before stays."""
+        entries = sorted({candidate.entry for candidate in self.candidates})
+        built = stage.environments.of_files(
+            entries, _reached(stage.index, entries), modules=self.modules, libraries=self.libraries
+        )
+        if built.image is not None or self.built is None:
+            self.built = built
+
+    def lacking(self, stage: _Stage, ran: Collection[Candidate]) -> list[Candidate]:
+        """Of those that just ran, what missed modules or libraries; the environment has them afterwards."""
+        own = {file.path for file in stage.index.snapshot.files}
+        modules: dict[str, None] = {}
+        libraries: set[str] = set()
+        lacking = []
+        for candidate in self.candidates:
+            log = stage.log_of(candidate) if candidate in ran else ""
+            missed = [name for name in missing_in_log(log) if not is_own_module(name, own)]
+            found = {*missing_libraries(log), *missing_programs(log)} - set(self.libraries)
+            more = [name for name in missed if name not in self.modules]
+            if more or found:
+                lacking.append(candidate)
+                modules |= dict.fromkeys(more)
+                libraries |= found
+        if lacking:
+            stage.reporter.note(_STAGE, f"runs missed {', '.join([*modules, *sorted(libraries)])}")
+            self.modules, self.libraries = (*self.modules, *modules), (*self.libraries, *sorted(libraries))
+            self.extend(stage)
+        return lacking
+
+
+def _projects(index: RepositoryIndex, candidates: Iterable[Candidate]) -> list[_Project]:
+    found: dict[tuple[str, ...], _Project] = {}
+    for candidate in candidates:
+        declared = read_declarations(index.snapshot, [candidate.entry]).files
+        key = tuple(path for path in declared if path != candidate.entry)
+        found.setdefault(key, _Project()).candidates.append(candidate)
+    return list(found.values())
+
+
+def _reached(index: RepositoryIndex, entries: Iterable[str]) -> list[str]:
+    """The files that these import or run, themselves included."""
+    found: dict[str, None] = {}
+    waiting = deque(entries)
+    while waiting:
+        path = waiting.popleft()
+        if path not in found:
+            found[path] = None
+            waiting.extend(sorted({*index.links.imports.get(path, ()), *index.links.runs.get(path, ())}))
+    return [path for path in found if path.endswith((".py", ".ipynb"))]
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
+
+
+class _Stage:
+    """The rehearsal under way: what was tried, and what of the budget is used."""
+
+    def __init__(
+        self, index: RepositoryIndex, environments: Environments, kept: KeptRuns, limits: Limits, out: Path,
+        reporter: Reporter, lanes: int, budget_s: float,
+    ) -> None:  # fmt: skip
+        self.index, self.environments, self.kept, self.limits, self.out = index, environments, kept, limits, out
+        self.reporter, self.lanes, self.budget_s = reporter, lanes, budget_s
+        self._tried: dict[str, _Tried] = {}
+        self._spent = 0.0
+
+    def ended(self, candidate: Candidate, wall_s: float) -> bool:
+        """Was it run, and would it not get further with this time?"""
+        tried = self._tried.get(candidate.key)
+        if tried is None:
+            return False
+        return tried.run.result.failure is not FailureKind.RUN_TIMEOUT or tried.wall_s >= wall_s
+
+    def log_of(self, candidate: Candidate) -> str:
+        """What its failed run printed at last; empty when there is none."""
+        tried = self._tried.get(candidate.key)
+        if tried is None or tried.run.result.failure is None:
+            return ""
+        return "\n".join(
+            read_tail(tried.run.directory / f"{number}.{stream}")
+            for number in range(len(tried.run.result.commands))
+            for stream in ("stderr", "stdout")
+        )
+
+    def run(self, pending: Sequence[Candidate], projects: Sequence[_Project], wall_s: float, share: float) -> None:
+        """Run candidates in order, as many at a time as there are lanes, until this share of the budget is used."""
+        ceiling = self.budget_s * self.lanes * share
+        built = {item.key: project.built for project in projects for item in project.candidates}
+        waiting = deque(pending)
+        under_way: dict[Future[_Tried], Candidate] = {}
+        with ThreadPoolExecutor(self.lanes, thread_name_prefix="expbench-rehearsal") as pool:
+            try:
+                while waiting or under_way:
+                    while waiting and len(under_way) < self.lanes:
+                        candidate = waiting.popleft()
+                        environment = built[candidate.key]
+                        if environment is not None and environment.image is not None and self._spent < ceiling:
+                            under_way[pool.submit(self._try, candidate, environment, wall_s)] = candidate
+                    done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        self._note(under_way.pop(future), future.result())
+            except BaseException:
+                self.kept.stop.abort("the rehearsal ends")
+                raise
+
+    def _note(self, candidate: Candidate, tried: _Tried) -> None:
+        self._tried[candidate.key] = tried
+        self._spent += tried.spent_s
+        how = tried.run.result.failure.value if tried.run.result.failure else "ended well"
+        command = candidate.entry if candidate.entry.endswith(".ipynb") else " ".join(candidate.usage.argv)[:120]
+        self.reporter.step(_STAGE, f"{command}: {how} after {tried.run.result.duration_s:.0f} s")
+
+    def _try(self, candidate: Candidate, built: Built, wall_s: float) -> _Tried:
+        """One candidate: run, put right what it misses and the repository has, run again."""
+        snapshot = self.index.snapshot
+        usage: tuple[Usage, ...] = (candidate.usage,)
+        mapped: tuple[tuple[str, str], ...] = ()
+        repairs: tuple[str, ...] = ()
+        data: DataRecord | None = None
+        spent = 0.0
+        best: _Tried | None = None
+        for _ in range(_REPAIRS + 1):
+            limits = self.limits.evolve(wall_s=wall_s)
+            run = self.kept.run(usage, mapped, built, limits, data)
+            spent += run.spent_s
+            tried = _Tried(usage, repairs, mapped, data, run, built, wall_s, spent)
+            number = run.failed_command
+            # a step that was put before it and fails itself was no help: what came before is told
+            best = tried if best is None or number is None or number == len(usage) - 1 else best
+            if run.result.failure is not FailureKind.RUN_FAILED or number is None:
+                break
+            path = find_committed(run.directory, number, snapshot, mapped) if self.kept.maps else None
+            if path is not None:
+                mapped = (*mapped, path)
+                continue
+            if data is None and diagnose(snapshot, run.result, run.directory).kind == "network":
+                data = self.kept.fetch(run, usage, mapped, built, limits)
+                if data is not None:
+                    continue
+            found = repaired_commands(usage, number, run.directory, snapshot=snapshot, index=self.index)
+            if found is None or found.usage == usage:
+                break
+            usage, repairs = found.usage, (*repairs, found.what)
+        assert best is not None
+        return replace(best, spent_s=spent)
+
+    # --- what is told ------------------------------------------------------------------------------------------------
+
+    def rehearsal(self, candidate: Candidate, projects: Sequence[_Project]) -> Rehearsal:
+        """What is known of a candidate at the end; its output is copied to the stage's directory."""
+        tried = self._tried.get(candidate.key)
+        if tried is None:
+            return self._not_run(candidate, next(item for item in projects if candidate in item.candidates))
+        run, built = tried.run, tried.built
+        directory = self.out / candidate.key
+        shutil.copytree(run.directory, directory, symlinks=True)
+        cause = diagnose(self.index.snapshot, run.result, directory) if run.result.failure else None
+        report = read_witness(directory, perturbation=Perturbation.NONE, amount=0) if run.witnessed else None
+        return Rehearsal(
+            candidate=candidate, usage=tried.usage, repairs=tried.repairs, mapped=tried.mapped, data=tried.data,
+            ran=True, failure=run.result.failure, blocked=cause is not None and cause.blocked,
+            message=cause.reason if cause is not None else "", duration_s=run.result.duration_s, directory=directory,
+            result=run.result, witnessed=run.witnessed, image=built.image.digest if built.image else "",
+            environment=built.environment, problems=(*_told(candidate, tried, report), *run.result.problems),
+            **_witnessed(report, tried.mapped),
+        )  # fmt: skip
+
+    def _not_run(self, candidate: Candidate, project: _Project) -> Rehearsal:
+        built = project.built
+        if built is None or built.image is None:
+            why = built.problems[-1].message if built is not None and built.problems else "it could not be built"
+            return Rehearsal(
+                candidate=candidate, failure=FailureKind.ENVIRONMENT_UNBUILDABLE, blocked=True,
+                message=f"the environment cannot be built: {why}", problems=built.problems if built else (),
+            )  # fmt: skip
+        message = f"not run: the budget of {self.budget_s:g} s was used up by the commands before it"
+        return Rehearsal(
+            candidate=candidate, failure=FailureKind.RUN_TIMEOUT, blocked=True, message=message,
+            environment=built.environment, image=built.image.digest,
+        )  # fmt: skip
+
+
+def _witnessed(report: WitnessReport | None, mapped: Collection[tuple[str, str]]) -> Mapping[str, tuple[object, ...]]:
+    """Functions, seeds and files of the repository; files of the system and of libraries tell nothing."""
+    if report is None:
+        return {}
+    authors = {path for path, _ in mapped}
+
+    def own(paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(path for path in paths if not path.startswith("/") or path in authors))
+
+    return {
+        "functions": report.functions,
+        "seeds": tuple(dict.fromkeys(seed for process in report.processes for seed in process.seeds)),
+        "reads": own(path for process in report.processes for path in process.reads),
+        "writes": own(path for process in report.processes for path in process.writes),
+    }
+
+
+def _told(candidate: Candidate, tried: _Tried, report: WitnessReport | None) -> list[Problem]:
+    """What a reader has to know of how it was run."""
+    where = candidate.where
+    said = [f"put right: {what}" for what in tried.repairs]
+    said += [f"`{path}` is the author's: `{own}` of the repository was put there" for path, own in tried.mapped]
+    for file in tried.data.files if tried.data is not None else ():
+        said.append(
+            f"downloaded before the run: {file.url} ({file.size} bytes, sha256 {file.sha256[:16]}, {file.licence})"
+        )
+    if report is None:
+        said.append("no witness: this sandbox cannot carry one, and which functions ran is not known")
+    told = [Problem(component=_COMPONENT, where=where, message=text, severity=Severity.INFO) for text in said]
+    return [*told, *tried.built.problems, *(report.problems if report is not None else ())]

@@ -1,0 +1,169 @@
+"""Candidates run for real in a copy of their repository: what is kept, put right, told, and not run twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.digests import digest_of
+from pipeline.errors import FailureKind
+from pipeline.locator import build_index
+from pipeline.progress import SilentReporter
+from pipeline.rehearse import Rehearsal, kept, read_rehearsal, rehearse, runs
+from pipeline.rehearse.authors_paths import find_committed
+from pipeline.sandbox.base import Image, Limits, RunResult, RunSpec, StopHandle
+from pipeline.schema import Problem
+from pipeline.settings import Settings
+from pipeline.store import Workspace
+from pipeline.survey import list_candidates
+from pipeline.task import Environment
+from pipeline.validation.environments import Built, Environments
+from tests.pipeline.survey.test_commands import PAPER
+from tests.pipeline.validation.support import IMAGE, CopySandbox, make_snapshot
+
+SCORES = "import json, pathlib\nprint('accuracy = 0.875')\npathlib.Path('scores.json').write_text(json.dumps({'f1': 0.81}))\n"
+
+
+class Sandbox(CopySandbox):
+    """Stops commands with `sleep` in their words as a sandbox does whose wall time is over."""
+
+    def run(  # type: ignore[override]
+        self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str, stop: StopHandle | None = None
+    ) -> RunResult:
+        result = super().run(image, tree, spec, out=out, owner=owner)
+        if "--long" in spec.commands[0].argv and spec.limits.wall_s < 100:
+            return result.evolve(failure=FailureKind.RUN_TIMEOUT, duration_s=spec.limits.wall_s)
+        return result.evolve(duration_s=1.0)
+
+
+class Made(Environments):
+    """Environments that are there already, one for each set of modules; remembers what was asked for."""
+
+    asked: list[tuple[str, ...]]
+
+    def of_files(self, sources, reached, *, modules=(), libraries=()) -> Built:
+        self.asked.append((*modules, *libraries))
+        if "unbuildable.py" in sources:
+            problem = Problem(component="validate.environment", where="x", message="no version of x fits")
+            return Built(None, None, (problem,))
+        image = IMAGE.evolve(digest=digest_of([modules, sorted(libraries)]))
+        return Built(image, Environment(python="3.11"), ())
+
+
+class Case:
+    """One repository, rehearsed as often as is asked."""
+
+    def __init__(self, root: Path, files: dict[str, str]) -> None:
+        self.root = root
+        self.index = build_index(make_snapshot(root / "tree", files))
+        self.sandbox = Sandbox()
+        self.environments = Made(
+            Workspace(root / "ws"), Settings(cache_dir=root / "cache"), self.sandbox, self.index.snapshot,
+            SilentReporter(),
+        )  # fmt: skip
+        object.__setattr__(self.environments, "asked", [])
+
+    def rehearse(self, **options: float) -> dict[str, Rehearsal]:
+        found = rehearse(
+            list_candidates(self.index, PAPER), index=self.index, environments=self.environments, sandbox=self.sandbox,
+            limits=Limits(memory_mb=64, disk_mb=64), out=self.root / "out", cache=self.root / "cache", owner="test",
+            **options,
+        )  # fmt: skip
+        return {item.candidate.entry: item for item in reversed(found)}
+
+
+def test_numbers_of_streams_and_files_are_kept_and_nothing_runs_twice(tmp_path: Path) -> None:
+    case = Case(tmp_path, {"run.py": SCORES, "broken.py": "print('loss = 0.5')\nmissing_name\n"})
+    first = case.rehearse()
+    assert first["run.py"].failure is None
+    values = {(item.where.split(":")[0], item.value) for item in read_rehearsal(first["run.py"])}
+    assert values == {("stdout", 0.875), ("scores.json", 0.81)}
+    broken = first["broken.py"]
+    assert (broken.failure, broken.blocked, broken.ran) == (FailureKind.RUN_FAILED, False, True)
+    assert "missing_name" in broken.message
+    assert 0.5 in {item.value for item in read_rehearsal(broken)}
+    assert not broken.witnessed
+    assert any("no witness" in problem.message for problem in broken.problems)
+    made = case.sandbox.runs
+    assert case.rehearse() == first
+    assert case.sandbox.runs == made
+
+
+def test_missing_modules_extend_the_environment_once_and_own_modules_do_not(tmp_path: Path) -> None:
+    case = Case(
+        tmp_path,
+        {"run.py": "import not_there_at_all\nprint(1)\n", "own.py": "import helper.deep.part\nprint(1)\n", "helper/x.py": "y = 1\n",
+         "other.py": "print(1.5)\n"},
+    )  # fmt: skip
+    found = case.rehearse()
+    assert case.environments.asked == [(), ("not_there_at_all",)]
+    assert found["run.py"].image != found["other.py"].image
+    assert "not_there_at_all" in found["run.py"].message
+
+
+def test_a_slow_command_is_tried_longer_only_after_the_others_and_the_budget_says_what_was_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "busy_factor", lambda: 1.0)
+    readme = "```bash\npython slow.py --long\npython quick.py\n```\n"
+    case = Case(tmp_path, {"README.md": readme, "slow.py": "print('a = 1.25')\n", "quick.py": "print('b = 2.5')\n"})
+    found = case.rehearse()
+    assert [item.failure for item in found.values()] == [None, None]
+    case.root = tmp_path / "again"
+    monkeypatch.setattr(runs, "_lanes", lambda limits: 1)
+    found = case.rehearse(budget_s=1.0, per_command_s=50.0)
+    assert not found["quick.py"].ran
+    assert found["quick.py"].message.startswith("not run: the budget of 1 s")
+    assert found["slow.py"].failure is FailureKind.RUN_TIMEOUT
+    assert 1.25 in {item.value for item in read_rehearsal(found["slow.py"])}
+
+
+def test_directories_folders_and_earlier_steps_are_put_right(tmp_path: Path) -> None:
+    case = Case(
+        tmp_path,
+        {
+            "code/run.py": "print('x =', float(open('../data/x.txt').read()))\n",
+            "data/x.txt": "0.125\n",
+            "save.py": "open('results/y.txt', 'w').write('y = 0.375')\n",
+        },
+    )
+    found = case.rehearse()
+    assert all(item.failure is None for item in found.values())
+    assert found["code/run.py"].usage[-1].directory == "code"
+    assert found["save.py"].usage[0].argv == ("mkdir", "-p", "results")
+    assert found["save.py"].repairs
+
+
+def test_a_project_whose_environment_cannot_be_built_does_not_stop_the_others(tmp_path: Path) -> None:
+    case = Case(tmp_path, {"a/run.py": SCORES, "a/requirements.txt": "", "unbuildable.py": SCORES})
+    found = case.rehearse()
+    assert found["a/run.py"].failure is None
+    assert found["unbuildable.py"].failure is FailureKind.ENVIRONMENT_UNBUILDABLE
+    assert "no version of x fits" in found["unbuildable.py"].message
+
+
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        ("/home/a/project/data/points.csv", "data/points.csv"),
+        ("/home/a/other/points.csv", "data/points.csv"),
+        ("/home/a/run/out/table.csv", "one/out/table.csv"),
+        ("/home/a/table.csv", None),  # two files of that name
+        ("/home/a/step-two/table.csv", "two/table.csv"),
+        ("/home/a/project/data", "data"),
+        ("/home/a/absent.csv", None),
+        ("/proc/self/points.csv", None),
+        ("/work/points.csv", None),
+        ("/home/a/link.csv", None),
+        ("data/points.csv", None),
+    ],
+)
+def test_a_path_of_the_author_is_the_committed_file_of_that_name(tmp_path: Path, path: str, own: str | None) -> None:
+    files = {"data/points.csv": "1\n", "one/out/table.csv": "1\n", "two/table.csv": "2\n", "link.csv": "3\n"}
+    snapshot = make_snapshot(tmp_path / "tree", files)
+    (tmp_path / "tree" / "link.csv").unlink()
+    (tmp_path / "tree" / "link.csv").symlink_to("/etc/hostname")
+    error = f"Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: '{path}'\n"
+    (tmp_path / "0.stderr").write_text(error)
+    assert find_committed(tmp_path, 0, snapshot) == ((path, own) if own else None)
