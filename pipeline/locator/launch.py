@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["HARMLESS_VARIABLES", "Launch", "is_placeholder", "normalise"]
+__all__ = ["HARMLESS_VARIABLES", "Launch", "is_placeholder", "is_python", "normalise"]
 
 HARMLESS_VARIABLES: Final = frozenset(
     {
@@ -60,6 +60,11 @@ class Launch:
 def is_placeholder(word: str) -> bool:
     """Does an argument stand for something that the reader has to fill in (`/path/to/data`, `<model>`, `$1`)?"""
     return bool(_PLACEHOLDER.search(word))
+
+
+def is_python(word: str) -> bool:
+    """Does a word start Python (`python3.11`, `/usr/bin/python`)?"""
+    return bool(_PYTHON.match(word))
 
 
 def normalise(argv: tuple[str, ...]) -> Launch | None:

@@ -17,7 +17,7 @@ from pipeline.tracing.modules import ModuleMap
 
 __all__ = ["KnownCommand", "Links", "PathResolver", "find_links"]
 
-Origin = Literal["document", "shell", "make", "docstring", "notebook"]
+Origin = Literal["document", "shell", "make", "docstring", "notebook", "paper"]
 _NAMED_FILE = re.compile(r"[\w./\-\[\]{},|]*\w[\]}]?\.(?:py|sh|ipynb|ya?ml|json|toml)\b")
 _CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".toml", ".gin", ".cfg", ".ini")
 _WRAPPED = 6

@@ -13,13 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pipeline.locator.families import nearest, speaks_of, spoken_of
 from pipeline.locator.filling import fill
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.launch import HARMLESS_VARIABLES, is_placeholder
 from pipeline.locator.links import KnownCommand
-from pipeline.locator.query import QueryWords
+from pipeline.locator.query import QueryWords, TaskQuery
 from pipeline.locator.text import tokens
 from pipeline.locator.variables import put_in, uses_variables
 from pipeline.schema import Problem, Severity
@@ -28,13 +29,18 @@ from pipeline.tracing.arguments import Option, as_number, effective, read_option
 from pipeline.tracing.modules import ModuleMap
 from pipeline.tracing.source import read_unit
 
-__all__ = ["EntryUsage", "usage_for"]
+__all__ = ["HELP", "EntryUsage", "default_usage", "filled_usage", "usage_for"]
 
 _MAX_COMMANDS = 24
 """Commands for one entry point: a wrapper's sweep (3 data sets x 4 horizons x 2 seeds); more are named in a problem."""
 _ORIGIN = {"document": 1.0, "make": 0.8, "shell": 0.7, "docstring": 0.5, "notebook": 0.3}
-_HELP = {"--help", "-h", "--helpfull", "--helpshort", "--version", "--dry-run", "--dry_run", "--dryrun"}
+HELP: Final = frozenset(
+    {"--help", "-h", "--helpfull", "--helpshort", "--version", "--dry-run", "--dry_run", "--dryrun"}
+)
 """With one of these a program tells about itself, or what it would do, and ends."""
+_INCOMPLETE: Final = 0.3
+"""Certainty of a command that lacks an argument."""
+_NO_TASK: Final = QueryWords.of(TaskQuery(question=""))
 _USES = re.compile(r"^\$\{?[A-Za-z_]\w*\}?$")
 
 
@@ -63,7 +69,7 @@ def usage_for(index: RepositoryIndex, entry: str, words: QueryWords, preferred: 
     stated = [
         command
         for command in index.links.commands
-        if command.target == entry and not _HELP & set(command.launch.arguments)
+        if command.target == entry and not HELP & set(command.launch.arguments)
     ]
     if not stated:
         return _default(index, entry, options, words)
@@ -72,7 +78,7 @@ def usage_for(index: RepositoryIndex, entry: str, words: QueryWords, preferred: 
     for command in chosen:
         stated_words, where = _with_variables(index, command, words)
         filled = fill(index, entry, stated_words, options, words)
-        head = _settled(command.launch.argv[: len(command.launch.argv) - len(command.launch.arguments)])
+        head = _head_of(command)
         for arguments in filled.arguments:
             usage = Usage(
                 argv=(*head, *arguments),
@@ -96,6 +102,36 @@ def usage_for(index: RepositoryIndex, entry: str, words: QueryWords, preferred: 
     if open_words:
         result.problems.append(_problem(entry, f"arguments that somebody has to fill in: {', '.join(open_words)}"))
     return result
+
+
+def default_usage(index: RepositoryIndex, entry: str) -> Usage | None:
+    """The command that runs a program for which none is stated, whatever the task; None where an argument is missing.
+
+    Args:
+        index: the repository.
+        entry: path of a Python file or notebook.
+    """
+    found = _default(index, entry, _options(index, entry), _NO_TASK)
+    return found.usage[0] if found.certainty > _INCOMPLETE else None
+
+
+def filled_usage(index: RepositoryIndex, command: KnownCommand) -> Usage:
+    """A stated command for no task in particular: optional arguments that the reader would fill in are left out.
+
+    Words that stay to be filled in stay in it (`is_placeholder`).
+    """
+    stated, where = _with_variables(index, command, _NO_TASK)
+    notes: list[str] = []
+    if any(is_placeholder(word) or word == "…" for word in stated):
+        filled = fill(index, command.target, stated, _options(index, command.target), _NO_TASK)
+        stated, notes = filled.arguments[0], filled.notes
+    reason = "; ".join([f"{command.path}:{command.line}", *where, *notes])
+    return Usage(argv=(*_head_of(command), *stated), directory=command.directory, reason=reason)
+
+
+def _head_of(command: KnownCommand) -> tuple[str, ...]:
+    """Its launcher and target, without what comes after."""
+    return _settled(command.launch.argv[: len(command.launch.argv) - len(command.launch.arguments)])
 
 
 def _options(index: RepositoryIndex, entry: str) -> tuple[Option, ...]:
@@ -270,7 +306,7 @@ def _default(index: RepositoryIndex, entry: str, options: Sequence[Option], word
     set_here = effective(options, filled.arguments[0])
     missing = [option.flags[0] for option in options if option.required and option.name not in set_here]
     if missing:
-        certainty = 0.3
+        certainty = _INCOMPLETE
         problems.append(_problem(entry, f"required arguments without a known value: {', '.join(missing)}"))
     return EntryUsage(usage, problems, [], certainty)
 
@@ -295,7 +331,8 @@ def _head(index: RepositoryIndex, entry: str) -> tuple[tuple[str, ...], str]:
         ):
             rooted += 1
     text = index.snapshot.text(entry)
-    if rooted and not beside and "sys.path" not in text:
+    importable = all(part.isidentifier() for part in entry[:-3].split("/"))
+    if rooted and not beside and importable and "sys.path" not in text:
         return ("python", "-m", entry[:-3].replace("/", ".")), "its imports resolve from the root"
     return ("python", entry), "run from the root"
 

@@ -1,0 +1,1 @@
+"""How a container that has no network reaches what it may: a launcher inside, and the check of addresses outside."""
