@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipeline.execution_plan import Scale
 from pipeline.sandbox.base import Limits
@@ -29,6 +29,11 @@ class Settings(BaseSettings):
     confirms no number; `auto`: full, and smoke where full hits a limit or wants a GPU that is not there."""
     repeats: int = Field(default=2, ge=1, le=100)
     """Clean re-executions per task; two are the least that show flakiness."""
+    seeds: int = Field(default=5, ge=0, le=64)
+    """Further runs of a validated task with other random streams, which its bands are learnt from; 0: as printed.
+    Six values in all put the band's half-width at 2.8 standard deviations, twenty at 2.1."""
+    rehearsal_s: float = Field(default=1200.0, ge=0)
+    """Wall time of all rehearsals of a repository's commands together; 0: nothing is run before it is drafted."""
     refinement_rounds: int = Field(default=3, ge=1, le=20)
     """How many chains of scripts are tried before a task is rejected."""
     equivalents: int = Field(default=6, ge=0, le=50)
@@ -45,3 +50,14 @@ class Settings(BaseSettings):
     """With a model: name of an embedding model at the same endpoint, for a dense index beside the lexical one."""
     limits: Limits = Limits()
     """Per re-execution, e.g. `EXPBENCH_LIMITS__WALL_S=3600`."""
+    data: Literal["fetch", "offline"] | None = None
+    """May data that an experiment downloads be fetched, once, from named hosts? None: in containers, yes."""
+    data_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts beside those of `pipeline/data/hosts.yaml`, separated by commas: `data.example.org,*.example.net`."""
+    data_limit_mb: int = Field(default=2048, gt=0)
+    """What one experiment may fetch; a file beyond it is asked about on a terminal, and refused elsewhere."""
+
+    @field_validator("data_hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value

@@ -10,10 +10,10 @@ __all__ = ["STAGE_VERSIONS", "version"]
 
 STAGE_VERSIONS: Final[dict[str, str]] = {
     "extract": "3",
-    "draft": "5",
+    "draft": "6",
     "locate": "3",
     "trace": "3",
-    "validate": "4",
+    "validate": "5",
     "mask": "3",
 }
 """Raised when a stage's output for the same input changes: `--resume` then runs the stage again."""

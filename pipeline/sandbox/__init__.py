@@ -64,7 +64,7 @@ def pythons_of(sandbox: Sandbox) -> tuple[str, ...]:
     return tuple(sorted(SUITES, key=lambda python: (distance[python] > 0, abs(distance[python]))))
 
 
-def open_sandbox(kind: Literal["docker", "process"] | None = None) -> Sandbox:
+def open_sandbox(kind: Literal["docker", "process"] | None = None) -> StoppableSandbox:
     """The sandbox of this kind; None takes Docker where an engine answers, and the process sandbox otherwise.
 
     Which one it became is in its `name`: the caller announces it, because the process sandbox isolates less.
@@ -78,7 +78,7 @@ def open_sandbox(kind: Literal["docker", "process"] | None = None) -> Sandbox:
 
     docker = DockerSandbox()
     if kind == "process":
-        chosen: Sandbox = ProcessSandbox()
+        chosen: StoppableSandbox = ProcessSandbox()
     elif kind == "docker" or docker.status().available:
         chosen = docker
     else:

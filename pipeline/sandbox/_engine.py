@@ -219,7 +219,8 @@ class Attached:
                 self._client.api.remove_container(self.id, force=True, v=True)
             except NotFound:
                 return
-            except APIError as error:  # 409: the engine is removing it by itself; wait until it has
+            # 409: the engine is removing it by itself, wait until it has; OSError: a busy engine did not answer in time
+            except (APIError, OSError) as error:
                 if time.monotonic() > deadline:
                     raise engine_error(error, f"removal of container {self.id[:12]}") from error
                 time.sleep(0.02)

@@ -125,7 +125,9 @@ class _Session:
         self._incoming = bytearray()
         self._extra: list[bytes] = []
         self._payload = payload | {
-            "commands": [command.model_dump(mode="json") for command in spec.commands],
+            "commands": [
+                {"argv": [*spec.launcher, *command.argv], "directory": command.directory} for command in spec.commands
+            ],
             "wall_s": limits.wall_s,
             "memory_bytes": limits.memory_mb * _MB,
             "disk_bytes": limits.disk_mb * _MB,

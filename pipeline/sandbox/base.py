@@ -84,10 +84,10 @@ class Command(Record):
 
 
 class ReadOnlyMount(Record):
-    """A directory of this machine that the run sees read-only (a program's bundle, an inbox, sockets)."""
+    """A directory or a single file of this machine that the run sees read-only (a bundle, an inbox, a witness)."""
 
     source: Path
-    target: str = Field(pattern=r"^/[A-Za-z0-9._/-]+$")
+    target: str = Field(pattern=r"^/[^\x00-\x1f\x7f]+$")
     """Absolute path inside."""
 
 
@@ -120,6 +120,8 @@ class RunSpec(Record):
     only."""
     gpus: Gpus | None = None
     """Docker only."""
+    launcher: tuple[str, ...] = ()
+    """What each command is started by (a program of ours that becomes it); no part of the command in any message."""
     dns: str | None = None
     """Name server that the run asks, as an address inside; None: the engine's choice. Docker only."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from pipeline.sandbox._installlog import diagnose
 from pipeline.sandbox._locks import locked
 from pipeline.sandbox.base import BuildSpec, Image, StopHandle
 from pipeline.schema import Record
+from pipeline.scratch import scratch_directory
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -133,7 +133,7 @@ def _build(
     from docker.errors import APIError
 
     log.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="expbench-build-") as scratch, log.open("wb") as output:
+    with scratch_directory() as scratch, log.open("wb") as output:
         python, version = _probe(client, base, owner)
         _write_settings(Path(scratch), spec, python if version == spec.python else spec.python)
         container = Attached(client, f"build of {reference}", _build_settings(base, python, Path(scratch), owner))

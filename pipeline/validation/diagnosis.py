@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -16,12 +16,20 @@ from pipeline.errors import FailureKind
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import RunResult
 from pipeline.schema import Record
-from pipeline.task import Task
 from pipeline.tracing.needs import needed_file
 from pipeline.validation.system_packages import PARTS_OF_PYTHON, missing_programs
 from pipeline.validation.tracebacks import TRACEBACK, last_frame, refused_path
 
-__all__ = ["Diagnosis", "absent_data", "diagnose", "hints", "missing_in_log", "read_tail"]
+__all__ = [
+    "Diagnosis",
+    "absent_data",
+    "diagnose",
+    "hints",
+    "is_own_module",
+    "missing_in_log",
+    "missing_path",
+    "read_tail",
+]
 
 _TAIL: Final = 64 << 10
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -43,7 +51,7 @@ _NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Max retries exceeded|URLError|"
     r"NewConnectionError|ConnectionRefusedError|ConnectionError|Network is unreachable|getaddrinfo failed|"
     r"LocalEntryNotFoundError|OfflineModeIsEnabled|outgoing traffic has been disabled|Could not resolve host|"
-    r"couldn't connect to|wget: unable to resolve"
+    r"couldn't connect to|wget: unable to resolve|(?:Refused|Not recorded) by the data phase"
 )
 _PIP = re.compile(
     r"(?:No matching distribution found for|Could not find a version that satisfies the requirement) ([\w.\[\]-]+)"
@@ -98,15 +106,19 @@ class Diagnosis(Record):
     reason: str
 
 
-def diagnose(task: Task, snapshot: Snapshot, result: RunResult, out: Path) -> Diagnosis:
+def diagnose(
+    snapshot: Snapshot, result: RunResult, out: Path, *, masked: Sequence[str] = (), needs: Sequence[str] = ()
+) -> Diagnosis:
     """The cause of a failed run.
 
     Args:
-        task: the task; its sources and masked paths are the repository's own, never missing data.
         snapshot: the repository the run was made on.
         result: a run whose `failure` is set.
         out: its output directory.
+        masked: further paths that are the repository's own, never missing data.
+        needs: what the code reads (`ExperimentTruth.data_needs`).
     """
+    own = {file.path for file in snapshot.files} | set(masked)
     index = next((i for i, command in enumerate(result.commands) if command.exit_code != 0), len(result.commands) - 1)
     error = read_tail(out / f"{index}.stderr")
     log = error + "\n" + read_tail(out / f"{index}.stdout")
@@ -121,14 +133,14 @@ def diagnose(task: Task, snapshot: Snapshot, result: RunResult, out: Path) -> Di
         return Diagnosis(kind="usage", blocked=True, reason=reason)
     failed = Diagnosis(kind="code", blocked=False, reason=f"command {index + 1} ended with exit code {code}: {last}")
     return (
-        _missing(task, snapshot, log)
-        or _data(task, snapshot, log, error)
-        or _said(task, snapshot, log, read_tail(out / f"{index}.stdout"), last)
+        _missing(own, log)
+        or _data(own, snapshot, log, error)
+        or _said(needs, own, log, read_tail(out / f"{index}.stdout"), last)
         or failed
     )
 
 
-def _said(task: Task, snapshot: Snapshot, log: str, printed: str, last: str) -> Diagnosis | None:
+def _said(needs: Sequence[str], own: Collection[str], log: str, printed: str, last: str) -> Diagnosis | None:
     """A crash after the program itself said that data was not there: what follows from nothing is no result.
 
     Seen: every input `MISSING, skipping`, then a division by the number of inputs. A line that says that something is
@@ -137,7 +149,7 @@ def _said(task: Task, snapshot: Snapshot, log: str, printed: str, last: str) -> 
     if TRACEBACK not in log:
         return None
     line = absent_data([printed])
-    if not line and _unshipped(task, snapshot):
+    if not line and _unshipped(needs, own):
         line = next((text.strip()[:160] for text in printed.splitlines() if _ABSENT.search(text)), "")
     if not line:
         return None
@@ -145,20 +157,20 @@ def _said(task: Task, snapshot: Snapshot, log: str, printed: str, last: str) -> 
     return Diagnosis(kind="data", blocked=True, reason=reason)
 
 
-def _unshipped(task: Task, snapshot: Snapshot) -> bool:
+def _unshipped(needs: Sequence[str], own: Collection[str]) -> bool:
     """Does the code read files that are neither in the repository nor known by name?"""
-    names = {posixpath.basename(file.path) for file in snapshot.files}
-    read = [need for need in task.truth.data_needs if need.startswith(("file ", "checkpoint "))]
+    names = {posixpath.basename(path) for path in own}
+    read = [need for need in needs if need.startswith(("file ", "checkpoint "))]
     return any(posixpath.basename((needed_file(need) or need).strip("`")) not in names for need in read)
 
 
-def _missing(task: Task, snapshot: Snapshot, log: str) -> Diagnosis | None:
+def _missing(own: Collection[str], log: str) -> Diagnosis | None:
     """A module or shared library that the environment lacks; the repository's own modules do not count."""
     if old := _PYTHON_2.search(log):
         reason = f"blocked: environment (written for Python 2, which no sandbox has: {old[0]})"
         return Diagnosis(kind="module", blocked=True, reason=reason)
     modules: list[str] = _MODULE.findall(log)
-    if modules and not _is_own(modules[-1], task, snapshot):
+    if modules and not is_own_module(modules[-1], own):
         reason = f"blocked: environment (module `{modules[-1]}` is not installed)"
         return Diagnosis(kind="module", blocked=True, reason=reason)
     # a library that a warning names (TensorFlow's for a GPU) is not what a traceback below it is about
@@ -171,7 +183,7 @@ def _missing(task: Task, snapshot: Snapshot, log: str) -> Diagnosis | None:
     return None
 
 
-def _data(task: Task, snapshot: Snapshot, log: str, error: str) -> Diagnosis | None:
+def _data(own: Collection[str], snapshot: Snapshot, log: str, error: str) -> Diagnosis | None:
     """Data, network or a secret that a validation does not have."""
     refused = refused_path(error, snapshot) or refused_path(log, snapshot)
     if _MODULE.search(log) or (refused is not None and refused.writing):
@@ -187,13 +199,13 @@ def _data(task: Task, snapshot: Snapshot, log: str, error: str) -> Diagnosis | N
         reason = f"blocked: data (wants to download: {wanted}; runs have no network)"
         return Diagnosis(kind="network", blocked=True, reason=reason)
     # programs that log their own traceback do so on either stream
-    path = _missing_path(error or log) or _missing_path(log)
-    if path and _is_data(path, task, snapshot):
+    path = missing_path(error or log) or missing_path(log)
+    if path and _is_data(path, own):
         return Diagnosis(kind="data", blocked=True, reason=f"blocked: data (`{path}` is not in the repository)")
     return None
 
 
-def _missing_path(log: str) -> str:
+def missing_path(log: str) -> str:
     """The last path that a log says is not there."""
     paths = [next(group for group in match.groups() if group).strip() for match in _NO_FILE.finditer(log)]
     # `FileNotFoundError: Dataset not found: /home/somebody/data.json` in the program's own words
@@ -216,24 +228,20 @@ def read_tail(path: Path) -> str:
         return _ANSI.sub("", stream.read().decode("utf-8", "replace"))
 
 
-def _is_own(module: str, task: Task, snapshot: Snapshot) -> bool:
+def is_own_module(module: str, own: Collection[str]) -> bool:
     """Is a missing module one of the repository itself (masked, or not on the path)?"""
     top = module.split(".", maxsplit=1)[0]
-    paths = [file.path for file in snapshot.files] + [source.path for source in task.truth.sources]
-    paths += [masked.path for masked in task.masked]
     return any(
         path.endswith(".py") and (posixpath.basename(path) == f"{top}.py" or top in path.split("/")[:-1])
-        for path in paths
+        for path in own
     )
 
 
-def _is_data(path: str, task: Task, snapshot: Snapshot) -> bool:
+def _is_data(path: str, own: Collection[str]) -> bool:
     """Is a missing path data, rather than a script, a configuration or something that was masked?"""
     name = posixpath.basename(path.strip().rstrip("/"))
     if name.lower().endswith(_CODE):
         return False
-    own = {file.path for file in snapshot.files} | {masked.path for masked in task.masked}
-    own |= {source.path for source in task.truth.sources}
     if posixpath.isabs(path.strip()):
         # `/home/somebody/run/data.json` is not the repository's `out/data.json`; `/sandbox/tree/out/data.json` would be
         return not any(path.strip().rstrip("/").endswith(f"/{known}") for known in own)

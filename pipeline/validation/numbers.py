@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["Number", "find_numbers", "half_unit", "is_number", "parse_number", "plain_exponents"]
@@ -91,6 +92,7 @@ def find_numbers(text: str) -> Iterator[Number]:
         yield Number(value, text[match.start() : end].strip(), decimals, percent, uncertainty, match.start(), end)
 
 
+@lru_cache(maxsize=65536)  # finding tables in a text asks for each cell of a line several times
 def parse_number(cell: str) -> Number | None:
     """The number that a cell consists of (white space, markup and emphasis apart); None when it is something else."""
     stripped = re.sub(r"\\(?:textbf|mathbf|underline|num|emph)\{([^{}]*)\}", r"\1", cell)

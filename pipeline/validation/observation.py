@@ -32,6 +32,10 @@ class Observation(Record):
     context: tuple[str, ...] = ()
     where: str
     """`stdout:12`, `results/x.csv row 3, column accuracy`, `metrics.json: ours.accuracy`."""
+    source: str = ""
+    """The file or stream alone, as `where` begins."""
+    record: str = ""
+    """What it shares with the other numbers of its row, object or line, as `where` says it."""
     percent: bool = False
     """Printed in percent (a sign behind it or in its label)."""
     uncertainty: float | None = None
@@ -44,6 +48,8 @@ def observe(
     coordinates: Sequence[tuple[str, str]] = (),
     context: Sequence[str] = (),
     where: str,
+    source: str,
+    record: str = "",
 ) -> Observation:
     """An observation from a parsed number; empty labels are dropped, long ones keep their end."""
     kept = tuple(_end(label) for label in labels if label.strip())
@@ -57,6 +63,8 @@ def observe(
         ),
         context=tuple(shorten(text, 200) for text in context if text.strip()),
         where=where,
+        source=source,
+        record=record or where,
         percent=number.percent or any("%" in label or "percent" in label.lower() for label in kept[-1:]),
         uncertainty=number.uncertainty,
     )
@@ -71,6 +79,7 @@ def observe_grid(
     rows: Sequence[Sequence[str]],
     *,
     places: Sequence[str],
+    source: str,
     context: Sequence[str] = (),
     header_rows: int | None = None,
 ) -> Iterator[Observation]:
@@ -79,6 +88,7 @@ def observe_grid(
     Args:
         rows: cells; rows may differ in length.
         places: for each row where it stands (`stdout:12`); the column's header is added.
+        source: the file or stream that it stands in.
         context: headings above the table, its file's name.
         header_rows: number of leading header rows; counted here when None.
     """
@@ -101,6 +111,8 @@ def observe_grid(
                 ],
                 context=context,
                 where=f"{place}, column {header or column + 1}",
+                source=source,
+                record=place,
             )
 
 

@@ -23,6 +23,7 @@ from pipeline.validation.matching import profiles, questions
 from pipeline.validation.numbers import half_unit
 from pipeline.validation.observation import Observation
 from pipeline.validation.outputs import read_run
+from pipeline.validation.places import places_of, source_of
 from pipeline.validation.tokens import TIMES, metric_name
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "flakiness",
     "learn_bands",
     "match_claims",
+    "prediction_reach",
     "read_outputs",
     "supported_claims",
 ]
@@ -43,7 +45,7 @@ _SHARE_FOUND: Final = 0.5
 _MIN_DIGITS: Final = 2.0
 """Decimal digits of information that the reproduced claims must carry together (`_digits`). A wrong value under the
 right name falls into a band by chance with about 10 to the minus this (measured in `test_chance.py`)."""
-_CONFIDENCE: Final = 0.95
+_CHANCE: Final = 0.05
 _MAX_SPREAD: Final = 0.25
 """A learnt interval wider than this share of the value says nothing and is not used."""
 _TIME_UNITS: Final = frozenset({"s", "ms", "us", "µs", "min", "h", "sec", "seconds", "minutes", "hours", "fps", "x"})
@@ -60,20 +62,51 @@ def match_claims(
     *,
     comparisons: Sequence[Comparison] = (),
 ) -> tuple[ClaimMatch, ...]:
-    """The verdict on each claim.
+    """The verdict on each claim. A claim with a place is read there, one without is found by its names.
 
     Args:
         claims: numeric claims of one task.
-        runs: observations of each repeat.
+        runs: observations of each repeat, all of a run, in reading order.
         comparisons: (claim id, relation, claim id) that must hold among the reproduced values.
 
     Returns:
         One match per claim, in order; `observed` is in the claim's own scale (percent or fraction).
     """
-    asked = questions(claims)
-    per_run = [assign(asked, profiles(run)) for run in runs]
-    matches = [_judge(claim, [found[index] for found in per_run]) for index, claim in enumerate(claims)]
+    named = [claim for claim in claims if not claim.place]
+    asked = questions(named)
+    found: dict[str, list[Found]] = {claim.id: [] for claim in claims}
+    for run in runs:
+        for claim, item in zip(named, assign(asked, profiles(run)) if named else (), strict=True):
+            found[claim.id].append(item)
+        places = _Places(run) if len(named) < len(claims) else None
+        for claim in claims:
+            if claim.place and places is not None:
+                found[claim.id].append(places.read(claim))
+    matches = [_judge(claim, found[claim.id]) for claim in claims]
     return tuple(_check_comparisons(claims, matches, comparisons))
+
+
+class _Places:
+    """The numbers of one run by their places."""
+
+    def __init__(self, run: Sequence[Observation]) -> None:
+        self._at = dict(zip(places_of(run), run, strict=True))
+        self._finest: dict[tuple[str, tuple[str, ...]], int] = {}
+        for seen in run:
+            field = (seen.source, seen.labels[-1:])
+            self._finest[field] = max(self._finest.get(field, seen.decimals), seen.decimals)
+
+    def read(self, claim: NumericClaim) -> Found:
+        """The number at the claim's place, in the claim's scale."""
+        seen = self._at.get(claim.place)
+        if seen is None:
+            source = source_of(claim.place)
+            there = any(other.source == source for other in self._at.values())
+            reason = f"`{source}` holds no number at `{claim.place}`" if there else f"the run left no `{source}`"
+            return Found(None, 0, "", False, reason)
+        # a file writes 0.5 for 0.5000: how exact a number is, its whole field says
+        decimals = self._finest[seen.source, seen.labels[-1:]] - round(math.log10(abs(claim.factor)))
+        return Found(seen.value * claim.factor, decimals, seen.where, True, "")
 
 
 def _judge(claim: NumericClaim, found: Sequence[Found]) -> ClaimMatch:
@@ -141,10 +174,14 @@ def _interval(observed: Sequence[float]) -> tuple[float, float] | None:
     if len(observed) == 2:
         low, high = min(observed), max(observed)
     else:
-        factor = float(special.stdtrit(len(observed) - 1, 0.5 + _CONFIDENCE / 2)) * math.sqrt(1 + 1 / len(observed))
-        half = factor * statistics.stdev(observed)
+        half = prediction_reach(len(observed), _CHANCE) * statistics.stdev(observed)
         low, high = mean - half, mean + half
     return (low, high) if high - low <= 2 * _MAX_SPREAD * abs(mean) else None
+
+
+def prediction_reach(count: int, chance: float) -> float:
+    """Standard deviations of `count` >= 2 runs within which one more run lies, but for this chance (Student)."""
+    return float(special.stdtrit(count - 1, 1 - chance / 2)) * math.sqrt(1 + 1 / count)
 
 
 def _check_comparisons(

@@ -128,7 +128,8 @@ def _read_csv(path: Path, name: str) -> Iterator[Observation]:
     first = text.split("\n", 1)[0]
     delimiter = max("\t;,", key=first.count) if first else ","
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(cell.strip() for cell in row)]
-    yield from observe_grid(rows, places=[f"{name} row {index}" for index in range(1, len(rows) + 1)], context=(name,))
+    places = [f"{name} row {index}" for index in range(1, len(rows) + 1)]
+    yield from observe_grid(rows, places=places, source=name, context=(name,))
 
 
 def _read_json(path: Path, name: str) -> Iterator[Observation]:
@@ -177,7 +178,7 @@ def _observe_series(series: Sequence[Series], name: str) -> Iterator[Observation
             # a name of its own: beside the last value it would make every claim ambiguous
             kind = () if which == "last" else (which,)
             where = f"{name}: {item.name} ({which} of {item.points})"
-            yield observe(number, labels=(*labels, *kind), context=(name,), where=where)
+            yield observe(number, labels=(*labels, *kind), context=(name,), where=where, source=name)
 
 
 # --- arrays ----------------------------------------------------------------------------------------------------------
@@ -223,7 +224,13 @@ def _observe_array(array: np.ndarray[Any, Any] | None, labels: tuple[str, ...], 
         if number := number_of(value.item()):
             place = f"{where}[{', '.join(map(str, index))}]" if index else where
             yield observe(
-                number, labels=labels, coordinates=[("index", str(i)) for i in index], context=(where,), where=place
+                number,
+                labels=labels,
+                coordinates=[("index", str(i)) for i in index],
+                context=(where,),
+                where=place,
+                source=where,
+                record=f"{where}[{index[0]}]" if index else where,
             )
 
 
@@ -255,7 +262,15 @@ def read_values(data: Any, source: str, context: Sequence[str] | None = None) ->
                 stack += reversed(_items(node))
         elif number := number_of(node.value):
             place = f"{source}: {node.place}" if node.place else source
-            yield observe(number, labels=node.path, coordinates=node.pairs, context=around, where=place)
+            yield observe(
+                number,
+                labels=node.path,
+                coordinates=node.pairs,
+                context=around,
+                where=place,
+                source=source,
+                record=f"{source}: {node.record}",
+            )
 
 
 class _Node(NamedTuple):
@@ -263,6 +278,8 @@ class _Node(NamedTuple):
     path: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
     place: str
+    record: str = ""
+    """Place of the object (or row of columns) that it is a member of."""
 
 
 def _members(node: _Node) -> list[_Node]:
@@ -275,9 +292,12 @@ def _members(node: _Node) -> list[_Node]:
         pairs = (*node.pairs, *(pair for pair in scalars if pair[0] != name))
         if name in columns:
             rows = [(*pairs, *_row_of(columns, index, name)) for index in range(len(value))]
-            found += [_Node(item, path, rows[index], f"{place}[{index}]") for index, item in enumerate(value)]
+            found += [
+                _Node(item, path, rows[index], f"{place}[{index}]", f"{node.place}[{index}]")
+                for index, item in enumerate(value)
+            ]
         else:
-            found.append(_Node(value, path, pairs, place))
+            found.append(_Node(value, path, pairs, place, node.place))
     return found
 
 
@@ -289,6 +309,7 @@ def _items(node: _Node) -> list[_Node]:
             node.path,
             node.pairs if isinstance(item, dict) else (*node.pairs, (f"{label} index", str(index))),
             f"{node.place}[{index}]",
+            node.place,
         )
         for index, item in enumerate(node.value)
     ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -27,7 +27,7 @@ from pipeline.validation.commands import started_path
 from pipeline.validation.diagnosis import read_tail
 from pipeline.validation.tracebacks import Refused, refused_path
 
-__all__ = ["Repair", "repaired", "stopped_commands"]
+__all__ = ["CommandRepair", "Repair", "repaired", "repaired_commands", "stopped_commands"]
 
 _SEQUENCES: Final = frozenset({"document", "shell"})
 """Where the order of commands is the order in which they are run; targets of a Makefile are alternatives."""
@@ -74,17 +74,37 @@ def repaired(
     number = next((i for i, code in enumerate(run.exit_codes) if code != 0), None)
     if number is None:
         return None
-    directory = out / Path(run.log).name
+    found = repaired_commands(
+        chain.usage, number, out / Path(run.log).name, snapshot=snapshot, index=index, known=chain.entries, slow=slow
+    )
+    return Repair(_with_commands(chain, found), found.what) if found is not None else None
+
+
+def repaired_commands(
+    usage: Sequence[Usage], number: int, directory: Path, *, snapshot: Snapshot, index: RepositoryIndex,
+    known: Collection[str] = (), slow: AbstractSet[tuple[str, ...]] = frozenset(),
+) -> CommandRepair | None:  # fmt: skip
+    """As `repaired`, for commands that belong to no chain.
+
+    Args:
+        usage: what was run.
+        number: of the command that failed.
+        directory: where the streams of the run lie.
+        snapshot: the repository.
+        index: the same, as the locator reads it.
+        known: programs that are run already, and add nothing as an earlier step.
+        slow: see `repaired`.
+    """
     error, printed = (read_tail(directory / f"{number}.{stream}") for stream in ("stderr", "stdout"))
     refused = refused_path(error, snapshot) or refused_path(printed, snapshot)
     tree = _Tree(snapshot)
-    script = started_path(snapshot, chain.usage[number])
+    script = started_path(snapshot, usage[number])
     if refused is not None:
-        found = _elsewhere(chain, number, script, refused, tree) or _with_folder(chain, number, refused, tree)
+        found = _elsewhere(usage, number, script, refused, tree) or _with_folder(usage, number, refused, tree)
         if found is not None:
             return found
-    found = _prepared(chain, number, script, index) or _produced(chain, number, script, refused, tree)
-    return None if found is not None and any(step.argv in slow for step in found.chain.usage) else found
+    found = _prepared(usage, number, script, index, known) or _produced(usage, number, script, refused, tree, known)
+    return None if found is not None and any(step.argv in slow for step in found.usage) else found
 
 
 def stopped_commands(usage: Sequence[Usage], report: ValidationReport) -> set[tuple[str, ...]]:
@@ -95,6 +115,14 @@ def stopped_commands(usage: Sequence[Usage], report: ValidationReport) -> set[tu
             number = next((i for i, code in enumerate(run.exit_codes) if code != 0), len(run.exit_codes) - 1)
             stopped |= {usage[number].argv} if 0 <= number < len(usage) else set()
     return stopped
+
+
+class CommandRepair(NamedTuple):
+    """Commands put right: in words how, and the programs that were added as earlier steps."""
+
+    usage: tuple[Usage, ...]
+    what: str
+    added: tuple[str, ...] = ()
 
 
 class _Tree:
@@ -119,23 +147,24 @@ def _outside(path: str) -> bool:
 # --- another working directory ---------------------------------------------------------------------------------------
 
 
-def _elsewhere(chain: Chain, number: int, script: str | None, refused: Refused, tree: _Tree) -> Repair | None:
+def _elsewhere(
+    usage: Sequence[Usage], number: int, script: str | None, refused: Refused, tree: _Tree
+) -> CommandRepair | None:
     """From the directory, of the script or above it, where the path that was refused makes sense."""
-    step = chain.usage[number]
-    here = posixpath.normpath(step.directory)
+    here = posixpath.normpath(usage[number].directory)
     if script is None or refused.rooted or posixpath.isabs(refused.path) or _fits(refused, here, tree):
         return None
     there = next((place for place in _upwards(script) if place != here and _fits(refused, place, tree)), None)
     if there is None:
         return None
     reason = f"run from {there}: `{refused.path}` means nothing from {here}"
-    usage = tuple(
+    moved = tuple(
         _moved(other, there, reason, tree)
         if started_path(tree.snapshot, other) == script and posixpath.normpath(other.directory) == here
         else other
-        for other in chain.usage
+        for other in usage
     )
-    return Repair(chain.evolve(usage=usage), reason)
+    return CommandRepair(moved, reason)
 
 
 def _upwards(script: str) -> Iterator[str]:
@@ -172,37 +201,38 @@ def _moved(step: Usage, there: str, reason: str, tree: _Tree) -> Usage:
 # --- a folder for output ---------------------------------------------------------------------------------------------
 
 
-def _with_folder(chain: Chain, number: int, refused: Refused, tree: _Tree) -> Repair | None:
+def _with_folder(usage: Sequence[Usage], number: int, refused: Refused, tree: _Tree) -> CommandRepair | None:
     """With the folder that the output goes into: git holds no empty folders, so that only its authors have it."""
     if not refused.writing or (posixpath.isabs(refused.path) and not refused.rooted):
         return None
-    base = "." if refused.rooted else chain.usage[number].directory
+    base = "." if refused.rooted else usage[number].directory
     folder = posixpath.dirname(posixpath.normpath(posixpath.join(base, refused.path)))
     if not folder or _outside(folder) or tree.has(folder):
         return None
     made = ("mkdir", "-p", folder)
-    if any(step.argv == made for step in chain.usage):
+    if any(step.argv == made for step in usage):
         return None
     reason = f"`{folder}` is written into and not in the repository: git holds no empty folders"
-    return Repair(chain.evolve(usage=(Usage(argv=made, reason=reason), *chain.usage)), reason)
+    return CommandRepair((Usage(argv=made, reason=reason), *usage), reason)
 
 
 # --- earlier steps ---------------------------------------------------------------------------------------------------
 
 
-def _prepared(chain: Chain, number: int, script: str | None, index: RepositoryIndex) -> Repair | None:
+def _prepared(
+    usage: Sequence[Usage], number: int, script: str | None, index: RepositoryIndex, known: Collection[str]
+) -> CommandRepair | None:
     """With the commands that a document or a wrapper of the repository runs before this one."""
     if script is None:
         return None
-    done = {step.argv for step in chain.usage}
-    entries = set(chain.entries)
+    done = {step.argv for step in usage}
     for command in index.links.commands:
         if command.target != script or command.origin not in _SEQUENCES:
             continue
         before = [
             other
             for other in _listed_before(command, index)
-            if other.launch.argv not in done and other.target not in entries and not _TEST.search(other.target)
+            if other.launch.argv not in done and other.target not in known and not _TEST.search(other.target)
             and not any(is_placeholder(word) for word in other.launch.argv)
         ]  # fmt: skip
         if before and len(before) <= _MAX_STEPS:
@@ -211,7 +241,7 @@ def _prepared(chain: Chain, number: int, script: str | None, index: RepositoryIn
             steps = [Usage(argv=other.launch.argv, directory=other.directory, reason=f"{other.path}:{other.line}")
                      for other in before]  # fmt: skip
             what = f"{names} first, as {where} says"
-            return Repair(_with_steps(chain, number, steps, [other.target for other in before], what), what)
+            return _with_steps(usage, number, steps, [other.target for other in before], what)
     return None
 
 
@@ -227,7 +257,10 @@ def _listed_before(command: KnownCommand, index: RepositoryIndex) -> list[KnownC
     return sorted(found, key=lambda other: other.line)
 
 
-def _produced(chain: Chain, number: int, script: str | None, refused: Refused | None, tree: _Tree) -> Repair | None:
+def _produced(
+    usage: Sequence[Usage], number: int, script: str | None, refused: Refused | None, tree: _Tree,
+    known: Collection[str],
+) -> CommandRepair | None:  # fmt: skip
     """With the one script that names the missing file and writes files."""
     name = posixpath.basename(refused.path.rstrip("/")) if refused is not None and not refused.writing else ""
     if "." not in name.strip("."):
@@ -235,7 +268,7 @@ def _produced(chain: Chain, number: int, script: str | None, refused: Refused | 
     makers = [
         path
         for path in sorted(tree.files)
-        if path.endswith(".py") and path != script and path not in chain.entries and not _TEST.search(path)
+        if path.endswith(".py") and path != script and path not in known and not _TEST.search(path)
         and _makes(tree.snapshot.text(path, _MAX_SOURCE), name)
     ]  # fmt: skip
     if len(makers) != 1:
@@ -243,25 +276,30 @@ def _produced(chain: Chain, number: int, script: str | None, refused: Refused | 
     reason = f"it is the only script that names `{name}` and writes files"
     what = f"{makers[0]} first: {reason}"
     step = Usage(argv=("python", makers[0]), reason=reason)
-    return Repair(_with_steps(chain, number, [step], makers, what), what)
+    return _with_steps(usage, number, [step], makers, what)
 
 
 def _makes(code: str, name: str) -> bool:
     return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", code) is not None and bool(_WRITING.search(code))
 
 
-def _with_steps(chain: Chain, number: int, steps: Sequence[Usage], scripts: Sequence[str], why: str) -> Chain:
-    """The chain with commands before the `number`th; their scripts become part of what answers the task."""
+def _with_steps(
+    usage: Sequence[Usage], number: int, steps: Sequence[Usage], scripts: Sequence[str], what: str
+) -> CommandRepair:
+    """With commands before the `number`th."""
+    return CommandRepair((*usage[:number], *steps, *usage[number:]), what, tuple(dict.fromkeys(scripts)))
+
+
+def _with_commands(chain: Chain, found: CommandRepair) -> Chain:
+    """The chain with these commands; the scripts of earlier steps become part of what answers the task."""
     known = {source.path for source in chain.sources}
     added = [
         SourceScript(
-            path=path, role="entry" if path.endswith((".py", ".ipynb")) else "wrapper", score=0.0, reasons=(why,)
+            path=path, role="entry" if path.endswith((".py", ".ipynb")) else "wrapper", score=0.0,
+            reasons=(found.what,),
         )
-        for path in dict.fromkeys(scripts)
+        for path in found.added
         if path not in known
-    ]
+    ]  # fmt: skip
     place = next((i for i, source in enumerate(chain.sources) if source.role == "entry"), 0)
-    return chain.evolve(
-        sources=(*chain.sources[:place], *added, *chain.sources[place:]),
-        usage=(*chain.usage[:number], *steps, *chain.usage[number:]),
-    )
+    return chain.evolve(sources=(*chain.sources[:place], *added, *chain.sources[place:]), usage=found.usage)

@@ -23,7 +23,7 @@ from pipeline.repository import Snapshot
 from pipeline.sandbox.base import Image, Limits, RunResult, RunSpec, Sandbox
 from pipeline.schema import Problem, Record, Severity
 from pipeline.task import ClaimMatch, RunReport, Task, ValidationReport, Verdict
-from pipeline.validation.diagnosis import absent_data, diagnose, hints, missing_in_log, read_tail
+from pipeline.validation.diagnosis import Diagnosis, absent_data, diagnose, hints, missing_in_log, read_tail
 from pipeline.validation.monitor import WINDOWS_ONLY, inspect_run, shipped_and_rewritten
 from pipeline.validation.observation import Observation
 from pipeline.validation.outcome import decide, flakiness, match_claims
@@ -197,7 +197,7 @@ def _smoke_report(
     )  # fmt: skip
     serious = [problem for problem in monitor if problem.severity is Severity.ERROR]
     if result.failure is not None:
-        cause = diagnose(series.task, series.snapshot, result, directory).reason
+        cause = _cause(series.task, series.snapshot, result, directory).reason
         return whole.evolve(reason=f"smoke: does not run: {cause} ({why}; at smoke scale that may be its small size)")
     if serious:
         reason = f"the outcome was not computed: {serious[0].where}: {serious[0].message}"
@@ -321,7 +321,7 @@ def _verdict(
     last, directory = runs[-1]
     copied = any(problem.message == _COPIED for problem in monitor)
     if last.failure is not None and not copied:
-        cause = diagnose(task, snapshot, last, directory)
+        cause = _cause(task, snapshot, last, directory)
         return (Verdict.UNKNOWN if cause.blocked else Verdict.FAIL), cause.reason
     serious = [problem for problem in monitor if problem.severity is Severity.ERROR]
     if serious:
@@ -337,6 +337,11 @@ def _verdict(
         if hint := hints(logs):
             reason += f" (the run says: `{hint}`)"
     return verdict, reason
+
+
+def _cause(task: Task, snapshot: Snapshot, result: RunResult, directory: Path) -> Diagnosis:
+    own = [source.path for source in task.truth.sources] + [masked.path for masked in task.masked]
+    return diagnose(snapshot, result, directory, masked=own, needs=task.truth.data_needs)
 
 
 def missing_modules(report: ValidationReport, out: Path) -> tuple[str, ...]:

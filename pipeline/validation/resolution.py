@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -24,6 +23,7 @@ from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import write_text
 from pipeline.schema import Problem, Record, Severity
+from pipeline.scratch import scratch_directory
 
 __all__ = ["PYTHON", "Resolution", "Wanted", "name_of", "resolved"]
 
@@ -260,7 +260,7 @@ def _uv(
     if date is not None:
         # the whole day in UTC: a bare date would be read in the machine's time zone
         command += ["--exclude-newer", f"{date + datetime.timedelta(days=1)}T00:00:00Z"]
-    with tempfile.TemporaryDirectory(prefix="expbench-resolve-") as directory:
+    with scratch_directory() as directory:
         if apart:
             overrides = Path(directory) / "overrides.txt"
             overrides.write_text("".join(f"{name} ; python_version < '0'\n" for name in apart), encoding="utf-8")

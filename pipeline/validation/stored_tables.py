@@ -39,7 +39,7 @@ def _of_table(cells: Cells, name: str) -> Iterator[Observation]:
     where = f"{name}: {cells.place}" if cells.place else name
     rows = [list(cells.columns), *([_cell(value) for value in row] for row in cells.rows)]
     places = [f"{where} header", *(f"{where} row {index}" for index in range(1, len(rows)))]
-    yield from observe_grid(rows, places=places, context=(name,), header_rows=1)
+    yield from observe_grid(rows, places=places, source=where, context=(name,), header_rows=1)
 
 
 def _cell(value: Any) -> str:
@@ -54,4 +54,6 @@ def _of_array(cells: Cells, name: str) -> Iterator[Observation]:
         if number := number_of(value):
             place = f"{where}[{', '.join(map(str, index))}]" if index else where
             coordinates = [("index", str(position)) for position in index]
-            yield observe(number, labels=cells.labels, coordinates=coordinates, context=(name,), where=place)
+            yield observe(
+                number, labels=cells.labels, coordinates=coordinates, context=(name,), where=place, source=name
+            )

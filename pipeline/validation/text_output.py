@@ -60,7 +60,9 @@ def observe_text(text: str, source: str, context: Sequence[str] = ()) -> Iterato
         if table is not None:
             rows, places, position = table
             titles = (*above, title) if title and title not in above else above
-            yield from observe_grid(rows, places=[f"{source}:{number}" for number in places], context=titles)
+            yield from observe_grid(
+                rows, places=[f"{source}:{number}" for number in places], source=source, context=titles
+            )
             title = ""
             continue
         line = lines[position]
@@ -134,6 +136,7 @@ def _observe_line(line: _Line, source: str, context: Sequence[str]) -> Iterator[
             coordinates=[pair for other, pair in enumerate(pairs) if other != index and pair[0]],
             context=(*context, *around),
             where=f"{source}:{line.number}",
+            source=source,
         )
 
 
@@ -268,6 +271,9 @@ def _collect(lines: Sequence[_Line], start: int, split: object) -> _Rows | None:
         rows.append(cells)
         places.append(lines[position].number)
         position += 1
+        # the first four rows decide on the header: a long list that is no table must not be collected from each line
+        if len(rows) == 4 and leading_header_rows(rows) not in ((1,) if split is _split_single else (1, 2, 3)):
+            return None
     header = leading_header_rows(rows) if len(rows) >= 2 else 0
     if not header:
         return None

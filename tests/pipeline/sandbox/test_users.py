@@ -19,7 +19,7 @@ from pipeline.sandbox import BuildSpec, Command, RunResult, RunSpec, _users, pro
 from pipeline.sandbox._isolation import Isolation
 from pipeline.sandbox._users import claimed_user, tasks_of
 from pipeline.sandbox.process import ProcessSandbox
-from tests.pipeline.sandbox.conftest import BARE, SMALL, most_tasks
+from tests.pipeline.sandbox.conftest import BARE, SLACK, SMALL, most_tasks
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes other users")
 ROOT = Path(__file__).parents[3]
@@ -143,7 +143,7 @@ def test_bomb_without_the_gate_is_held_by_the_kernel(ungated: ProcessSandbox, tm
     with most_tasks() as seen:
         result = run(ungated, tmp_path, f"import os\nf = os.open('alive', {flags})\n{bomb}")
     assert result.failure is FailureKind.RUN_PROCESS_LIMIT, result.message
-    assert seen.most <= 48
+    assert seen.most <= 48 + SLACK
     # who was refused ends and makes room for another: on a busy machine more of them one after another, never at once
     assert sum(produced.size for produced in result.produced) < 40 * 48
     assert any("process limit was polled" in problem.message for problem in result.problems)

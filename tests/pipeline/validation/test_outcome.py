@@ -187,6 +187,23 @@ def test_comparisons_must_hold() -> None:
     assert decide(claims, match_claims(claims, runs), comparisons=[("c1", ">", "c2")])[0] is FAIL
 
 
+@pytest.mark.parametrize(
+    ("relation", "first", "second", "holds"),
+    [
+        ("<", "0.80", "0.85", True), ("<", "0.85", "0.80", False), ("<", "0.80", "0.80", False),
+        (">", "0.85", "0.80", True), (">", "0.80", "0.85", False), (">", "0.80", "0.80", False),
+    ],
+)  # fmt: skip
+def test_a_relation_between_two_numbers(relation: str, first: str, second: str, holds: bool) -> None:
+    claims = [
+        claim("c1", "accuracy", "0.8", uncertainty=0.1, method="ours"),
+        claim("c2", "accuracy", "0.8", uncertainty=0.1, method="sgd"),
+    ]
+    runs = [seen(f"ours: accuracy {first}\nsgd: accuracy {second}\n")]
+    matches = match_claims(claims, runs, comparisons=[("c1", relation, "c2")])
+    assert [match.verdict for match in matches] == [PASS if holds else FAIL] * 2
+
+
 def test_decisions() -> None:
     def match(id_: str, verdict: Verdict) -> ClaimMatch:
         return ClaimMatch(claim=id_, verdict=verdict, reason="because")
@@ -254,3 +271,44 @@ def test_the_order_of_claims_and_observations_does_not_matter(rng: random.Random
 @given(st.text(max_size=300))
 def test_no_output_breaks_the_matching(text: str) -> None:
     assert len(match_claims(GRID_CLAIMS, [seen(text)])) == 4
+
+
+def placed(item, text: str, place: str, factor: float = 1.0) -> ClaimMatch:
+    return one(item.evolve(place=place, factor=factor), text)
+
+
+TWICE = "accuracy: 0.7121\nepoch 2\naccuracy: 0.9153\n"
+
+
+def test_a_claim_with_a_place_is_read_there_and_nowhere_else() -> None:
+    item = claim("c1", "no such name", "91.53", unit="%")
+    second = "stdout :: accuracy :: 2"
+
+    match = placed(item, TWICE, second, 100.0)
+    assert (match.verdict, match.where) == (PASS, "stdout:3")
+    assert match.observed == pytest.approx((91.53,))
+    assert placed(item, TWICE, "stdout :: accuracy :: 1", 100.0).verdict is FAIL
+    # more warnings above move the line, not the place
+    assert placed(item, f"warning: slow\n\n{TWICE}", second, 100.0).where == "stdout:5"
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("stdout :: accuracy :: 3", "`stdout` holds no number at `stdout :: accuracy :: 3`"),
+        ("out.csv :: acc :: 1", "the run left no `out.csv`"),
+    ],
+)
+def test_a_place_that_a_run_does_not_have_is_unknown(place: str, reason: str) -> None:
+    match = placed(claim("c1", "accuracy", "0.7121"), TWICE, place)
+
+    assert match.verdict is UNKNOWN
+    assert reason in match.reason
+
+
+def test_placed_and_named_claims_do_not_take_numbers_from_each_other() -> None:
+    first = claim("c1", "Test accuracy (%)", "91.5", unit="%", method="CAW (ours)", dataset="Moons")
+    matches = match_claims([first.evolve(place="stdout :: ours / moons :: 1"), *GRID_CLAIMS[1:]], [seen(GRID)] * 2)
+
+    assert [match.verdict for match in matches] == [PASS] * 4
+    assert matches[0].observed == (91.5, 91.5)

@@ -230,3 +230,10 @@ def test_any_json_is_survived(data) -> None:
     from pipeline.validation.outputs import read_values
 
     assert len(list(read_values(data, "x.json"))) <= 20
+
+
+def test_a_long_list_that_is_no_table_is_read_once() -> None:
+    """85,000 such lines of a real result file took many minutes: a table was tried from each line to the end."""
+    lines = [f"({index}, {index + 7}, 1)" for index in range(6000)]
+
+    assert len(text("\n".join(lines))) == 18_000

@@ -1,0 +1,217 @@
+"""Requirements from a recorded run: at most a dozen steps that this task's commands carried out (EXP-Bench 3.1).
+
+A step is a function of the repository that ran, or a stretch of a program's own body that computes something. What ran
+decides, and in what order; the words are the code's own: docstring, comment above, else the name with the settings that
+it ran with. Statements that only show or keep what was computed are no step, nor are imports and definitions.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from pipeline.repository import Snapshot
+from pipeline.task import CodeEvidence, Requirement
+from pipeline.tracing.source import read_unit
+from pipeline.witness.records import FunctionRun
+
+__all__ = ["requirements_of_run"]
+
+_MOST: Final = 12
+_SMALL: Final = 4
+"""Lines up to which a function is part of the step that calls it."""
+_LONG: Final = 60
+"""Lines from which a function is no step that can be checked at a glance: its body is cut as a program's is."""
+_QUOTED: Final = 120
+_SHOWN: Final = 4
+_MAX_BYTES: Final = 2_000_000
+
+
+class _Step(NamedTuple):
+    order: int
+    text: str
+    span: CodeEvidence
+    shared: bool
+    """Runs for other tasks of the same repository as well."""
+
+
+def requirements_of_run(
+    ran: Sequence[FunctionRun],
+    *,
+    snapshot: Snapshot,
+    entries: Sequence[str],
+    elsewhere: Collection[tuple[str, str]] = (),
+) -> tuple[Requirement, ...]:
+    """The steps of a run in the order in which they began; where there are many, those that only this task needs.
+
+    Args:
+        ran: functions that ran, in the order of their first call.
+        snapshot: the repository.
+        entries: files that the commands start.
+        elsewhere: (path, qualified name) of what ran for other tasks of the repository too.
+    """
+    steps: list[_Step] = []
+    files = {path: _read(snapshot, path) for path in dict.fromkeys([*entries, *(item.path for item in ran)])}
+    called = _called_from(ran)
+    for number, path in enumerate(entries):
+        tree = files[path]
+        if tree is not None:
+            steps += _of_body(path, tree.body, snapshot, called, number - len(entries))
+    for number, item in enumerate(ran):
+        node = _definition(files.get(item.path), item)
+        if node is None or _lines(node) <= _SMALL:
+            continue
+        body = _lines(node) > _LONG
+        if body and (cut := list(_of_body(item.path, node.body, snapshot, called, number))):
+            steps += cut
+        elif _computes(node):
+            span = _span(snapshot, item.path, node)
+            steps.append(_Step(number, _text_of(node, item), span, (item.path, item.name) in elsewhere))
+    first = sorted(steps, key=lambda step: (step.shared, -(step.span.end - step.span.start), step.order))[:_MOST]
+    return tuple(
+        Requirement(text=step.text, spans=(step.span,)) for step in sorted(first, key=lambda s: (s.order, s.span.start))
+    )
+
+
+def _read(snapshot: Snapshot, path: str) -> ast.Module | None:
+    file = next((item for item in snapshot.files if item.path == path), None)
+    if file is None or not path.endswith(".py") or file.size > _MAX_BYTES:
+        return None
+    return read_unit(path, snapshot.text(path, _MAX_BYTES)).tree
+
+
+def _called_from(ran: Sequence[FunctionRun]) -> dict[str, set[int]]:
+    """Path -> lines from which functions of the repository were called."""
+    lines: dict[str, set[int]] = {}
+    for caller in (caller for item in ran for caller in item.callers):
+        path, _, line = caller.rpartition(":")
+        if line.isdigit():
+            lines.setdefault(path, set()).add(int(line))
+    return lines
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _definition(tree: ast.Module | None, item: FunctionRun) -> _Function | None:
+    if tree is None or item.name.endswith((">", "__init__", "__repr__", "__str__")):
+        return None
+    name = item.name.rpartition(".")[2]
+    for node in ast.walk(tree):
+        if isinstance(node, _Function) and node.name == name and _begin(node) <= item.line <= node.lineno:
+            return node
+    return None
+
+
+def _begin(node: _Function) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def _lines(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def _computes(node: _Function) -> bool:
+    """Does it give something back, or change what it was given? What does neither shows or keeps results."""
+    return any(
+        (isinstance(part, ast.Return) and part.value is not None)
+        or isinstance(part, ast.Yield | ast.YieldFrom)
+        or (isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store))
+        for part in ast.walk(node)
+    )
+
+
+# --- stretches of a body ---------------------------------------------------------------------------------------------
+
+
+def _of_body(
+    path: str, body: Sequence[ast.stmt], snapshot: Snapshot, called: Mapping[str, set[int]], order: int
+) -> Iterator[_Step]:
+    lines = snapshot.text(path, _MAX_BYTES).splitlines()
+    for block in _stretches(_opened(body), lines):
+        start, end = block[0].lineno, block[-1].end_lineno or block[-1].lineno
+        # where it calls the repository's own code it says most, else where it first computes something
+        telling = [line for line in called.get(path, ()) if start <= line <= end]
+        telling = telling or [line for node in block for line in _computing(node)]
+        if not telling:
+            continue
+        text = _comment_above(lines, start) or _QUOTE.format(lines[min(telling) - 1].strip()[:_QUOTED])
+        quote = "\n".join(lines[start - 1 : start + 2])[:_QUOTED]
+        yield _Step(order, text, CodeEvidence(path=path, start=start, end=end, quote=quote), shared=False)
+
+
+_QUOTE: Final = "carry out `{}`"
+
+
+def _opened(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements that do something: no imports, definitions, docstrings; a main guard is opened."""
+    found: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, ast.If) and _names(node.test, "__name__"):
+            found += _opened(node.body)
+        elif not isinstance(node, _NO_STEP) and not (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
+            found.append(node)
+    return found
+
+
+_NO_STEP: Final = (
+    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Pass, ast.Return,
+)  # fmt: skip
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+
+
+def _stretches(body: Sequence[ast.stmt], lines: Sequence[str]) -> Iterator[list[ast.stmt]]:
+    """Statements that stand together, without an empty line or a comment between them."""
+    block: list[ast.stmt] = []
+    for node in body:
+        if block and node.lineno > (block[-1].end_lineno or 0) + 1:
+            yield block
+            block = []
+        block.append(node)
+    if block:
+        yield block
+
+
+def _computing(node: ast.stmt) -> list[int]:
+    """Lines of a statement that compute: they assign something called or calculated."""
+    return [
+        part.lineno
+        for part in ast.walk(node)
+        if isinstance(part, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        and part.value is not None
+        and any(isinstance(inner, ast.Call | ast.BinOp) for inner in ast.walk(part.value))
+    ]
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def _comment_above(lines: Sequence[str], start: int) -> str:
+    found: list[str] = []
+    for line in reversed(lines[: start - 1]):
+        if not line.strip().startswith("#"):
+            break
+        found.insert(0, line.strip().strip("#=-* "))
+    return " ".join(" ".join(found).split())[:300]
+
+
+def _text_of(node: _Function, item: FunctionRun) -> str:
+    """The first sentence of its docstring, else its name in words; with the settings that it ran with throughout."""
+    docstring = ast.get_docstring(node) or ""
+    first = re.split(r"(?<=[.!?])\s|\n\s*\n", " ".join(docstring.split("\n\n")[0].split()))[0].strip()
+    text = first.rstrip(".") or f"carry out `{item.name}`"
+    settings = [f"{name} = {values[0]}" for name, values in item.arguments if len(values) == 1 and name != "self"]
+    return f"{text} (with {', '.join(settings[:_SHOWN])})" if settings else text
+
+
+def _span(snapshot: Snapshot, path: str, node: _Function) -> CodeEvidence:
+    start, end = _begin(node), node.end_lineno or node.lineno
+    lines = snapshot.text(path, _MAX_BYTES).splitlines()
+    return CodeEvidence(path=path, start=start, end=end, quote="\n".join(lines[start - 1 : start + 1])[:_QUOTED])

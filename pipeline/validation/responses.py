@@ -1,0 +1,221 @@
+"""How a validated chain answers when what it starts from is moved: bands from other random streams, and responses.
+
+After its clean runs the chain is run with a witness: once as it is (which functions ran, with which settings and
+seeds), some times with every random stream moved, once with continuous draws muted and once with labels that lost their
+tie to the inputs. The first say how far an honest run with seeds of its own may lie from the paper; all of them say how
+a submission has to answer, so that typed, decoded or cached numbers are told from computed ones.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import statistics
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pipeline.files import remove_tree
+from pipeline.progress import Reporter
+from pipeline.repository import Snapshot
+from pipeline.sandbox.base import Image, Limits, RunSpec, Sandbox
+from pipeline.schema import Problem
+from pipeline.scratch import scratch_directory
+from pipeline.task import Band, NumericClaim, Task
+from pipeline.validation.numbers import half_unit
+from pipeline.validation.outcome import match_claims, prediction_reach
+from pipeline.validation.outputs import read_run
+from pipeline.validation.plan import execution_plan, make_plan, mapped_mounts
+from pipeline.witness.launch import can_witness, permute_data_files, with_witness
+from pipeline.witness.read import read_witness
+from pipeline.witness.records import FunctionRun, Perturbation, Response, WitnessReport
+
+__all__ = ["AMOUNTS", "band_of_seeds", "learn_responses", "seed_nobody_has"]
+
+AMOUNTS: Final = tuple(104_729 + 7_919 * number for number in range(64))
+"""By which seeds are moved, run by run; far from the small numbers that people choose, so that no run meets another."""
+_COMPONENT: Final = "validation.responses"
+_STAGE: Final = "validate"
+_CHANCE: Final = 0.05
+_FEWEST: Final = 3
+"""Runs with other streams from which on a spread is taken from them: two values have a Student factor of 15.6."""
+_BUDGET_S: Final = 900.0
+"""For all of these runs of a task together; a chain of ten minutes is not run a dozen times unasked."""
+
+
+class _Run(NamedTuple):
+    values: dict[str, float]
+    """Claim id -> value, of those that the run printed."""
+    witness: WitnessReport
+    failed: bool
+    duration_s: float
+
+
+def learn_responses(
+    task: Task, *, snapshot: Snapshot, image: Image, sandbox: Sandbox, seeds: int, out: Path, owner: str,
+    limits: Limits, reporter: Reporter,
+) -> Task:  # fmt: skip
+    """The task with what ran, bands from other random streams, and how its claims answer to perturbations.
+
+    Args:
+        task: validated task: its chain reproduces its claims.
+        snapshot: the repository.
+        image: the built environment.
+        sandbox: where it runs; one that cannot carry a witness leaves the task as it is, and says so.
+        seeds: runs with moved streams; 0 leaves everything as it is.
+        out: directory; replaced.
+        owner: label of the run (`Sandbox.reap`).
+        limits: ceilings of each run.
+        reporter: progress.
+
+    Raises:
+        ExpbenchError: the sandbox broke.
+    """
+    if not seeds or not task.truth.expected.claims:
+        return task
+    if not can_witness(sandbox):
+        return _noted(task, f"bands are not learnt from seeds: the {sandbox.name} sandbox cannot carry a witness")
+    remove_tree(out)
+    series = _Series(task, snapshot, image, sandbox, out, owner, limits, reporter)
+    plain = series.run("plain", Perturbation.NONE)
+    if plain.failed:
+        return _noted(task, "bands are not learnt from seeds: the chain does not run with a witness beside it")
+    ran = plain.witness.functions
+    truth = task.truth.evolve(ran=ran, seeds=_seeds(plain.witness), responses=())
+    moved: list[_Run] = []
+    for number in range(seeds):
+        if series.spent + plain.duration_s > _BUDGET_S and number >= _FEWEST:
+            break
+        moved.append(series.run(f"moved-{number + 1}", Perturbation.MOVED, AMOUNTS[number]))
+        if moved[-1].failed or not (moved[-1].witness.touched or _differs(plain.values, moved[-1].values)):
+            break  # nothing in it is random, or it runs with its own seeds only: more of them tell the same
+    others = [series.run("muted", Perturbation.MUTED), series.run("permuted", Perturbation.PERMUTED, permute=ran)]
+    claims = [_with_band(claim, plain, moved) for claim in task.truth.expected.claims]
+    responses = [_response(task, run) for run in (*moved[:1], *others) if run.witness.touched]
+    expected = task.truth.expected.evolve(claims=tuple(claims))
+    return task.evolve(truth=truth.evolve(expected=expected, responses=tuple(responses)))
+
+
+class _Series:
+    """Witnessed runs of one chain."""
+
+    def __init__(
+        self, task: Task, snapshot: Snapshot, image: Image, sandbox: Sandbox, out: Path, owner: str, limits: Limits,
+        reporter: Reporter,
+    ) -> None:  # fmt: skip
+        self.task, self.snapshot, self.image, self.sandbox = task, snapshot, image, sandbox
+        self.out, self.owner, self.limits, self.reporter = out, owner, limits, reporter
+        self.plan = execution_plan(task, snapshot)
+        self.spent = 0.0
+
+    def run(self, name: str, perturbation: Perturbation, amount: int = 0, permute: Sequence[FunctionRun] = ()) -> _Run:
+        self.reporter.step(_STAGE, f"{self.task.id}: {name} run")
+        spec = make_plan(self.task, self.snapshot, limits=self.limits, plan=self.plan)
+        directory = self.out / name
+        directory.mkdir(parents=True)
+        with scratch_directory() as scratch:
+            tree, changed = self.snapshot.root, 0
+            if perturbation is Perturbation.PERMUTED:
+                tree = scratch / "tree"
+                shutil.copytree(self.snapshot.root, tree, symlinks=True)
+                changed = permute_data_files(tree, [file.path for file in self.snapshot.files])
+                spec = spec.evolve(mounts=mapped_mounts(tree, self.task.truth.mapped))
+            return self._run(spec, tree, scratch / "witness", directory, perturbation, amount, permute, changed)
+
+    def _run(
+        self, spec: RunSpec, tree: Path, scratch: Path, directory: Path, perturbation: Perturbation, amount: int,
+        permute: Sequence[FunctionRun], changed: int,
+    ) -> _Run:  # fmt: skip
+        spec = with_witness(
+            spec, perturbation=perturbation, amount=amount, python=self.task.environment.python or "3.11",
+            scratch=scratch, permute=tuple((item.path, item.name) for item in permute),
+        )  # fmt: skip
+        result = self.sandbox.run(self.image, tree, spec, out=directory, owner=self.owner)
+        self.spent += result.duration_s
+        witness = read_witness(directory, perturbation=perturbation, amount=amount)
+        if changed:
+            witness = witness.evolve(files_permuted=changed)
+        seen, _ = read_run(result, directory, spec.commands)
+        matches = match_claims(self.task.truth.expected.claims, [seen])
+        # without noise an experiment may well divide by zero: `nan` is no number, and no JSON
+        values = {
+            match.claim: match.observed[0] for match in matches if match.observed and math.isfinite(match.observed[0])
+        }
+        return _Run(values, witness, result.failure is not None, result.duration_s)
+
+
+def _seeds(witness: WitnessReport) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(seed for process in witness.processes for seed in process.seeds))
+
+
+def _differs(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    return any(value != other.get(claim) for claim, value in one.items())
+
+
+def _with_band(claim: NumericClaim, plain: _Run, moved: Sequence[_Run]) -> NumericClaim:
+    """The claim with the band of its runs; as it is where fewer than three of them show it."""
+    seen = [run.values[claim.id] for run in (plain, *moved) if not run.failed and claim.id in run.values]
+    if len(seen) <= 1 or not any(run.witness.touched for run in moved):
+        return claim
+    if len(set(seen)) == 1:
+        return claim.evolve(band=claim.band.evolve(deviation=0.0))
+    if len(seen) <= _FEWEST:
+        return claim
+    return claim.evolve(band=band_of_seeds(claim, seen))
+
+
+def band_of_seeds(claim: NumericClaim, seen: Sequence[float]) -> Band:
+    """The interval in which one more run with streams of its own lies in 95 of 100 cases, with the paper's number.
+
+    Args:
+        claim: its value and printed digits belong to the band: the authors' own run is one of these runs.
+        seen: the claim's value in n >= 3 runs with different streams, in the claim's scale.
+    """
+    count = len(seen)
+    mean, deviation = statistics.fmean(seen), statistics.stdev(seen)
+    factor = prediction_reach(count, _CHANCE)
+    half = half_unit(claim.decimals)
+    return Band(
+        low=min(mean - factor * deviation, claim.value - half),
+        high=max(mean + factor * deviation, claim.value + half),
+        source=f"seeds (n={count})",
+        deviation=deviation,
+        observed=tuple(seen),
+    )
+
+
+def seed_nobody_has(task: Task, masked: Collection[str]) -> str:
+    """Why no honest submission could meet the task's bands; empty when one can.
+
+    A chain whose seed stands in a masked file, and of whose numbers it is not known how they vary with the seed, has
+    bands of printed precision: only that seed meets them, and nobody is told it.
+
+    Args:
+        task: validated, with what `learn_responses` learnt.
+        masked: paths that are taken out of the repository.
+    """
+    plan = task.validation.plan if task.validation is not None else None
+    hidden = [use for use in (plan.seeds if plan else ()) if use.where.rpartition(":")[0] in masked]
+    unknown = [claim.id for claim in task.truth.expected.claims if claim.band.deviation is None]
+    if not hidden or not task.truth.ran or not task.truth.seeds or not unknown:
+        return ""
+    return (
+        f"its seed ({hidden[0].name} = {hidden[0].value}, {hidden[0].where}) is masked, and how {len(unknown)} of its "
+        f"{len(task.truth.expected.claims)} numbers vary with it could not be learnt: no other seed meets their bands"
+    )
+
+
+def _response(task: Task, run: _Run) -> Response:
+    return Response(
+        perturbation=run.witness.perturbation,
+        values=tuple(
+            (claim.id, run.values[claim.id]) for claim in task.truth.expected.claims if claim.id in run.values
+        ),
+        touched=run.witness.touched,
+        failed=run.failed,
+    )
+
+
+def _noted(task: Task, message: str) -> Task:
+    problem = Problem(component=_COMPONENT, where=task.id, message=message)
+    return task.evolve(problems=(*task.problems, problem))
