@@ -61,8 +61,7 @@ def compose_draft(context: Context, experiment: Experiment, problems: list[Probl
         _report(problems, where, "no task: no sentence of the paper says how it was done without stating the result")
         return None
     settings = settings_for(context, experiment, plan, method, scope)
-    asked = [(s.name, s.value) for s in settings if not states_answer(f"{s.name} = {s.value}", probe)]
-    instructions = agent_instructions(plan, names, asked)
+    instructions = agent_instructions(plan, names)
     text = " ".join([*(item.text for item in method), closing_step(plan, names)])
     for field, content in (("question", question), ("method", text), ("agent instructions", instructions)):
         given_away = states_answer(content, probe)

@@ -16,7 +16,6 @@ import selectors
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,6 +26,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import write_text
 from pipeline.paper import Document
 from pipeline.progress import Reporter, SilentReporter
+from pipeline.scratch import scratch_directory
 
 __all__ = ["ReadingLimits", "read_isolated"]
 
@@ -93,7 +93,7 @@ def read_isolated(
         ExpbenchError: what `read_document` raises; and `PAPER_UNREADABLE` when the child died, took too much memory or
             gave no sign of life in time.
     """
-    with tempfile.TemporaryDirectory(prefix="expbench-read-") as scratch:
+    with scratch_directory() as scratch:
         answer, complaints = Path(scratch) / "answer.json", Path(scratch) / "complaints.txt"
         with complaints.open("wb") as errors:  # a file: a child that complains a lot must not wait for a reader
             child = subprocess.Popen(

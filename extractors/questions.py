@@ -17,12 +17,12 @@ from extractors.prose import (
     name_list,
     plain_number,
     plural,
-    singular,
     unmarked,
     with_article,
 )
 from extractors.result_tables import Axis, Metric
 from extractors.variables import Plan
+from pipeline.validation.numbers import parse_number
 
 __all__ = [
     "METHOD_NAMES",
@@ -170,60 +170,39 @@ def _plain_question(plan: Plan, metrics: str, where: str, method: str | None, to
 # --- instructions ----------------------------------------------------------------------------------------------------
 
 
-def agent_instructions(plan: Plan, names: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> str:
-    """What to run and what to report, without saying what comes out.
+def agent_instructions(plan: Plan, names: Mapping[str, str]) -> str:
+    """The goal, the data and the form of the answer; the design is left to the agent.
+
+    What is compared keeps its names, without which no answer could be compared. Levels of numeric sweeps, what is kept
+    fixed and how often it is repeated are withheld: where they are spelt out, metric D measures copying.
 
     Args:
         plan: the experiment.
         names: metric -> how the paper spells it out.
-        settings: (name, value) pairs that the paper fixes.
     """
-    lines = ["Implement and run the experiment, then report the measured values."]
+    lines = ["Plan, implement and run the experiment that answers the question, then report what you measured."]
     if plan.data:
         lines.append(f"- Data: {plan.data}.")
-    axes = [axis for axis in plan.axes if axis.name != "statistic"]
-    if axes:
-        first = axes[0]
-        values = [_with_attributes(plan, value, first.name) for value in first.values]
-        lines.append(f"- Run each {singular(plan.name_of(first.name))}: {'; '.join(values)}.")
-    if len(axes) < len(plan.axes) and any(axis.name == "statistic" for axis in plan.axes):
-        statistics = next(axis.values for axis in plan.axes if axis.name == "statistic")
-        lines.append(f"- Report the {join_names(list(statistics))}.")
-    more = [*axes[1:], *plan.sweeps]
-    lines += [f"- Vary {plan.name_of(axis.name)}: {'; '.join(axis.values)}." for axis in more]
-    fixed = [f"{clean_name(n)}: {v}" for n, v in plan.fixed if n not in ("data", "statistic")]
-    fixed += [f"{n} = {v}" for n, v in settings]
-    if fixed:
-        lines.append(f"- Keep fixed: {'; '.join(fixed)}.")
+    lines += [f"- Compared: {plan.name_of(axis.name)} ({'; '.join(shown)})." for axis, shown in _compared(plan)]
     units = [
         f"{names.get(m.name, m.name)}{f' (in {m.unit})' if m.unit else ''}" for m in plan.metrics
     ]  # fmt: skip
-    lines.append(f"- Measure: {'; '.join(dict.fromkeys(units))}.")
-    lines.append("- Print each value beside its metric and its conditions, with all the digits that were computed.")
+    lines.append(f"- Measured: {'; '.join(dict.fromkeys(units))}.")
+    lines.append("- Report one number for each metric and condition, with all the digits that were computed.")
     return "\n".join(lines)
 
 
+def _compared(plan: Plan) -> list[tuple[Axis, list[str]]]:
+    """Axes whose values are names, with these; an axis of numbers is a sweep whose levels are part of the design."""
+    found = []
+    for axis in (axis for axis in plan.axes if axis.name != "statistic"):
+        shown = [unmarked(value) for value in axis.values]
+        if any(parse_number(value) is None for value in shown):
+            found.append((axis, shown))
+    return found
+
+
 def closing_step(plan: Plan, names: Mapping[str, str]) -> str:
-    """The last sentence of a method: what is run against what, and what is measured."""
-    metrics = metric_phrase(plan.metrics, names, 8)
-    axes = [axis for axis in plan.axes if axis.name != "statistic"]
-    runs = [
-        f"{singular(plan.name_of(axis.name))} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
-        for axis in axes[:1]
-    ]
-    runs += [
-        f"{plan.name_of(axis.name)} ({'; '.join(_with_attributes(plan, v, axis.name) for v in axis.values)})"
-        for axis in (*axes[1:], *plan.sweeps)
-    ]
-    over = f" for each {join_names(runs)}" if runs else ""
+    """The last sentence of a method: what is measured, and where."""
     method = next((f" of {unmarked(v)}" for n, v in plan.fixed if n.lower() in METHOD_NAMES), "")
-    return f"Measure {metrics}{method}{_where(plan)}{over}."
-
-
-def _with_attributes(plan: Plan, value: str, axis: str) -> str:
-    extra = [
-        f"{clean_name(n)} {m[value]}"
-        for n, (of, m) in plan.attributes.items() if of == axis and m.get(value) and n != "group"
-    ]  # fmt: skip
-    value = unmarked(value)
-    return f"{value} ({', '.join(extra)})" if extra else value
+    return f"Measure {metric_phrase(plan.metrics, names, 8)}{method}{_where(plan)}."

@@ -27,7 +27,6 @@ from evaluation.harness.agent_step import AgentStep
 from evaluation.harness.episode_runner import EpisodeRunner, episode_folder
 from evaluation.harness.graders import Graders
 from evaluation.harness.run import JudgeRecord, RunRecord, begin_run, open_run, run_episodes, run_owner, task_digest
-from evaluation.harness.workspace import remove_scratch, scratch_root
 from evaluation.scores import EpisodeScores, EpisodeStatus
 from flows.engines import ModelOptions
 from flows.evaluate import EvaluateOptions, load_chosen
@@ -37,7 +36,9 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import Reporter
 from pipeline.sandbox import StoppableSandbox, open_sandbox
 from pipeline.sandbox.base import StopHandle
+from pipeline.sandbox.docker import DockerSandbox
 from pipeline.schema import Record
+from pipeline.scratch import remove_orphaned_scratch
 from pipeline.version import version
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class GreenOptions(Record):
     """As for a white agent."""
     white_token: SecretStr | None = None
     """What is sent to the white agent."""
+    rerun: bool = True
+    """Run submissions again in a container here, where an engine answers; otherwise what that shows is unknown."""
 
 
 # --- the white agent -------------------------------------------------------------------------------------------------
@@ -135,15 +138,13 @@ def _white(options: WhiteOptions, reporter: Reporter) -> Iterator[tuple[WhiteExe
     card = agent_card(f"expbench-white-{agent.name}", description, "Reproduces results of a scientific paper",
                       ("paper_reproduction", "white agent"), url)  # fmt: skip
     sandbox.reap(owner)  # of a white agent that was killed at this address
-    remove_scratch(owner)
-    scratch_root(owner)
+    remove_orphaned_scratch(reporter.warn)
     try:
         yield executor, card, listener
     finally:
         executor.stop_all("the white agent was ended")
         listener.close()
         sandbox.reap(owner)
-        remove_scratch(owner)
 
 
 def _upstreams(options: WhiteOptions, kind: str) -> tuple[Upstream, ...]:
@@ -244,7 +245,8 @@ def evaluate_white(
             tasks={task.id: task_digest(task) for task in tasks},
         )  # fmt: skip
         begin_run(root, record)
-        sandbox = NoSandbox()
+        docker = DockerSandbox()
+        sandbox: StoppableSandbox = docker if options.rerun and docker.status().available else NoSandbox()
         step = RemoteAgentStep(
             agent=agent, sandbox=sandbox, limits=options.limits, owner=run_owner(root), model=None, upstreams=(),
             prices=load_prices(), url=request.white_agent_url, token=token, poll_s=options.poll_s,

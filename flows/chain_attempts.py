@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from flows.chains import Traces, with_chain
-from flows.environments import Environments
 from pipeline.execution_plan import Scale
 from pipeline.locator import Chain, RepositoryIndex, build_index
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
 from pipeline.task import Task, ValidationReport, Verdict
 from pipeline.validation import missing_modules, missing_system_packages, validate
+from pipeline.validation.environments import Environments
 from pipeline.validation.refine import rank_of
 from pipeline.validation.repair import repaired, stopped_commands
 
@@ -103,8 +103,11 @@ class ChainAttempts:
         out = self._out(base, name)
         modules: tuple[str, ...] = ()
         libraries: tuple[str, ...] = ()
+        # a task that was drafted from a run has its environment; what was only looked for is resolved anew
+        placed = any(claim.place for claim in base.truth.expected.claims)
+        known = placed and base.environment.spec_digest is not None
         for _ in range(_ENVIRONMENT_ROUNDS):
-            built = environments.of_chain(task, trace_, modules, libraries)
+            built = environments.of_chain(task, trace_, modules, libraries) if not known else environments.again(task)
             if built.image is None or built.environment is None:
                 reason = f"the environment cannot be built: {built.problems[-1].message}"
                 report = ValidationReport(
@@ -126,7 +129,7 @@ class ChainAttempts:
             )
             more_modules = set(missing_modules(report, out)) - set(modules)
             more_libraries = set(missing_system_packages(report, out)) - set(libraries)
-            if report.verdict is Verdict.PASS or not (more_modules or more_libraries):
+            if known or report.verdict is Verdict.PASS or not (more_modules or more_libraries):
                 break
             modules, libraries = (*modules, *sorted(more_modules)), (*libraries, *sorted(more_libraries))
         self.learnt.slow.update(stopped_commands(chain.usage, report))

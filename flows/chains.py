@@ -17,6 +17,8 @@ class Located(Record):
 
     task: Task
     chains: tuple[Chain, ...] = ()
+    rehearsed: tuple[Task, ...] = ()
+    """The task as each chain's rehearsal gave it, with its environment; empty where the chains were only looked for."""
 
 
 def traced(snapshot: Snapshot, task: Task, chain: Chain) -> Trace:
@@ -42,11 +44,13 @@ class Traces:
 
 
 def with_chain(task: Task, chain: Chain, trace_: Trace) -> Task:
-    """The task with this chain as its ground truth."""
+    """The task with this chain as its ground truth; requirements of its own recorded run stay."""
+    recorded = bool(task.truth.ran) and task.truth.usage == chain.usage
     truth = task.truth.evolve(
         sources=chain.sources,
         usage=chain.usage,
-        requirements=trace_.requirements,
+        requirements=task.truth.requirements if recorded else trace_.requirements,
+        ran=task.truth.ran if recorded else (),
         hyperparameters=_merged(trace_.hyperparameters, task.truth.hyperparameters),
         data_needs=trace_.data_needs,
     )

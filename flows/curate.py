@@ -1,7 +1,9 @@
 """`expbench curate`: one paper and its repository through all stages, into a workspace.
 
-extract -> locate -> trace -> validate -> mask -> release candidate (EXP-Bench 3.2). The stages are plain functions of
-the packages below; this module decides their order, what is recorded when, and what a rerun may reuse.
+extract -> rehearse -> match and draft -> validate -> mask -> release candidate: what runs decides what is drafted.
+Where nothing runs here, drafts come from the paper's words and go extract -> locate -> trace (EXP-Bench 3.2).
+The stages are plain functions of the packages below; this module decides their order, what is recorded when, and what a
+rerun may reuse.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from typing import Literal
 
 from extractors.isolated import read_isolated
 from extractors.pdf import open_pdf
-from flows.draft_stage import describe_model, draft
+from flows.draft_stage import Drafted, describe_model, draft
 from flows.engines import ModelEngine, ModelOptions, model_config, open_model, parameters_of, with_prompts
 from flows.estimate import estimate
 from flows.outcome import Outcome
+from flows.rehearse_stage import draft_from_runs
 from flows.shared_runs import SharedRuns
 from flows.summary import write_summary
 from flows.task_stages import TaskStages
@@ -28,8 +31,9 @@ from pipeline.locator import TaskQuery
 from pipeline.paper import Document, Paper
 from pipeline.progress import Details, Reporter
 from pipeline.repository import Snapshot, open_snapshot
-from pipeline.sandbox import Sandbox, open_sandbox
+from pipeline.sandbox import StoppableSandbox, open_sandbox
 from pipeline.schema import Record
+from pipeline.scratch import scratch_directory
 from pipeline.settings import Settings
 from pipeline.store import Inputs, Workspace, WorkspaceInfo
 from pipeline.task import Draft, ExperimentTruth, Family, Provenance, Resources, Status, Task
@@ -74,7 +78,7 @@ class Plan(Record):
     model: str | None = None
     forecast: Forecast | None = None
     """What the model engine is expected to take; None with the keyless engine, which takes nothing."""
-    stages: tuple[str, ...] = ("extract", "locate", "trace", "validate", "mask")
+    stages: tuple[str, ...] = ("extract", "rehearse", "draft", "locate", "validate", "mask")
 
 
 def default_workspace(pdf: Path) -> Path:
@@ -88,8 +92,6 @@ def plan(options: CurateOptions, reporter: Reporter) -> Plan:
     Raises:
         ExpbenchError: as `curate`, for everything that can be known beforehand.
     """
-    import tempfile
-
     workspace = Workspace(options.out or default_workspace(options.pdf))
     config = _model_config(options, workspace)
     with open_pdf(options.pdf) as pdf:
@@ -98,7 +100,7 @@ def plan(options: CurateOptions, reporter: Reporter) -> Plan:
     forecast = None
     if config is not None:
         forecast = estimate([options.pdf], reporter=reporter, config=config, tasks_per_paper=options.max_tasks).forecast
-    with tempfile.TemporaryDirectory(prefix="expbench-plan-") as scratch:
+    with scratch_directory() as scratch:
         snapshot = open_snapshot(
             options.repository,
             commit=options.commit,
@@ -153,7 +155,7 @@ def _curate_locked(
     options: CurateOptions,
     settings: Settings,
     workspace: Workspace,
-    sandbox: Sandbox,
+    sandbox: StoppableSandbox,
     config: ModelConfig | None,
     reporter: Reporter,
 ) -> Outcome:
@@ -171,7 +173,7 @@ def _curate(
     options: CurateOptions,
     settings: Settings,
     workspace: Workspace,
-    sandbox: Sandbox,
+    sandbox: StoppableSandbox,
     config: ModelConfig | None,
     reporter: Reporter,
 ) -> Outcome:
@@ -189,7 +191,7 @@ def _stages(
     options: CurateOptions,
     settings: Settings,
     workspace: Workspace,
-    sandbox: Sandbox,
+    sandbox: StoppableSandbox,
     snapshot: Snapshot,
     info: WorkspaceInfo,
     engine: ModelEngine | None,
@@ -199,8 +201,16 @@ def _stages(
         reporter.note("draft", f"model engine: {describe_model(engine)}")
     document = _extract(options, workspace, info, reporter)
     paper = Paper(id=info.paper_id, title=document.title, sha256=document.sha256)
-    drafted = draft(workspace, info, document, engine, settings, reporter)
+    ran = None
+    if engine is None and settings.rehearsal_s > 0:
+        ran = draft_from_runs(workspace, settings, sandbox, snapshot, document, reporter, info.inputs.max_tasks)
+    if ran is not None and ran.drafts.drafts:
+        workspace.write_json(workspace.paper_dir(info.paper_id) / "drafts.json", ran.drafts)
+        drafted = Drafted(ran.drafts)
+    else:  # nothing could be run, or nothing that ran gives the paper's numbers: drafts that no run supports
+        drafted = draft(workspace, info, document, engine, settings, reporter)
     drafts = drafted.drafts
+    evidence = ran.evidence if ran is not None and ran.drafts.drafts else ()
     stages = TaskStages(
         workspace=workspace,
         settings=settings,
@@ -213,7 +223,7 @@ def _stages(
         engine=engine,
     )
     tasks = [with_prompts(_task_of(item, paper, snapshot, info), drafted.prompts) for item in drafts.drafts]
-    tasks = stages.process(tasks, [TaskQuery.from_draft(item) for item in drafts.drafts])
+    tasks = stages.process(tasks, [TaskQuery.from_draft(item) for item in drafts.drafts], evidence)
     return write_summary(workspace, document, drafts, tasks, info)
 
 
@@ -234,7 +244,11 @@ def _open_repository(options: CurateOptions, workspace: Workspace, reporter: Rep
 
 
 def _head(
-    options: CurateOptions, workspace: Workspace, snapshot: Snapshot, sandbox: Sandbox, config: ModelConfig | None
+    options: CurateOptions,
+    workspace: Workspace,
+    snapshot: Snapshot,
+    sandbox: StoppableSandbox,
+    config: ModelConfig | None,
 ) -> WorkspaceInfo:
     inputs = Inputs(
         paper_sha256=file_digest(options.pdf),
@@ -351,7 +365,7 @@ def _model_config(options: CurateOptions, workspace: Workspace) -> ModelConfig |
     return model_config(options.model, workspace) if options.engine == "model" else None
 
 
-def _choose_sandbox(kind: Literal["docker", "process"] | None, reporter: Reporter) -> Sandbox:
+def _choose_sandbox(kind: Literal["docker", "process"] | None, reporter: Reporter) -> StoppableSandbox:
     sandbox = open_sandbox(kind)
     if sandbox.name == "process":
         reason = "as asked for" if kind == "process" else "because Docker cannot be used here"

@@ -15,7 +15,6 @@ from evaluation.ablations import ablate, parse_ablation
 from evaluation.agents.registry import get_agent
 from evaluation.harness.episode_runner import episode_folder, load_state
 from evaluation.harness.run import RunRecord, read_run, run_owner, task_digest
-from evaluation.harness.workspace import remove_scratch, scratch_root
 from evaluation.scores import EpisodeScores
 from evaluation.sources import load_tasks
 from evaluation.task import EvaluationTask
@@ -27,6 +26,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock, is_locked
 from pipeline.progress import Reporter
 from pipeline.sandbox import StopHandle, open_sandbox
+from pipeline.scratch import remove_orphaned_scratch
 
 __all__ = ["episode_owner", "evaluate_episode", "leave_no_orphans", "scores_of"]
 
@@ -105,7 +105,6 @@ def leave_no_orphans(root: Path, record: RunRecord, *, here: bool) -> None:
                 )  # fmt: skip
             if scores_of(root, task, repeat) is None:
                 open_sandbox("docker").reap(episode_owner(root, task, repeat))
-                remove_scratch(episode_owner(root, task, repeat))
 
 
 def _run(prepared: Prepared, task: EvaluationTask, repeat: int, reporter: Reporter) -> EpisodeScores:
@@ -114,8 +113,7 @@ def _run(prepared: Prepared, task: EvaluationTask, repeat: int, reporter: Report
     runner = episode_runner(prepared, owner=owner, reporter=reporter)
     sandbox = runner.agent_step.sandbox
     sandbox.reap(owner)  # what a killed process left of it
-    remove_scratch(owner)
-    scratch_root(owner)
+    remove_orphaned_scratch(reporter.warn)
     stop = StopHandle()
     context = contextvars.copy_context()
     try:
@@ -128,7 +126,6 @@ def _run(prepared: Prepared, task: EvaluationTask, repeat: int, reporter: Report
                 raise
     finally:
         sandbox.reap(owner)
-        remove_scratch(owner)
 
 
 def _task(options: EvaluateOptions, record: RunRecord, task_id: str, reporter: Reporter) -> EvaluationTask:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -38,6 +38,7 @@ from flows.evaluation_records import EvaluateOptions, EvaluationOutcome, Evaluat
 from flows.grading_model import grading_model
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import Reporter
+from pipeline.scratch import scratch_directory
 from pipeline.version import version
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
     """
     agent = get_agent(options.agent, options.agent_options)
     options = without_unused_model(options, agent)
-    with tempfile.TemporaryDirectory(prefix="expbench-plan-") as scratch:
+    with scratch_directory() as scratch:
         tasks = load_chosen(options, Path(scratch), reporter)
         checks = (
             lambda: require_available(agent), lambda: require_no_secrets(options), lambda: require_judge(options),
@@ -165,6 +166,7 @@ def episode_runner(prepared: Prepared, *, owner: str, reporter: Reporter) -> Epi
         owner: label of the containers that are started.
         reporter: progress.
     """
+    from evaluation.execution import validate_execution
     from evaluation.harness.agent_step import AgentStep
     from evaluation.harness.episode_runner import EpisodeRunner
     from evaluation.harness.graders import Graders
@@ -175,7 +177,10 @@ def episode_runner(prepared: Prepared, *, owner: str, reporter: Reporter) -> Epi
         agent=prepared.agent, sandbox=agent_sandbox(), limits=options.limits, owner=owner, model=options.model,
         upstreams=upstreams, prices=prices, allow=options.network, gpu_type=options.gpu_type,
     )  # fmt: skip
-    graders = Graders(client=prepared.client, panel=options.panel, execute_all=options.execute_all)
+    graders = Graders(
+        execution=partial(validate_execution, perturbing=options.counterfactual), client=prepared.client,
+        panel=options.panel, execute_all=options.execute_all,
+    )  # fmt: skip
     return EpisodeRunner(
         root=options.root, run=prepared.record.run, agent_step=step, graders=graders,
         agent_options=options.agent_options, reporter=reporter,
@@ -196,7 +201,7 @@ def recorded_options(record: RunRecord, root: Path, source: Path, judge_limits: 
         repeats=record.repeats, limits=record.limits, gpu_type=record.gpu_type,
         judge="model" if record.judge.engine == "model" else "keyless", judge_model=record.judge.model,
         judge_limits=judge_limits, panel=record.judge.panel, out=root, resume=True, ablation=record.ablation,
-        network=record.network, execute_all=record.judge.execute_all,
+        network=record.network, execute_all=record.judge.execute_all, counterfactual=record.judge.counterfactual,
     )  # fmt: skip
 
 
@@ -267,7 +272,11 @@ def _record(options: EvaluateOptions, agent: AgentAdapter, tasks: Sequence[Evalu
         network=options.network,
         ablation=options.ablation,
         judge=JudgeRecord(
-            engine=options.judge, model=_judge_model(options), panel=options.panel, execute_all=options.execute_all
+            engine=options.judge,
+            model=_judge_model(options),
+            panel=options.panel,
+            execute_all=options.execute_all,
+            counterfactual=options.counterfactual,
         ),
         tasks={task.id: task_digest(task) for task in tasks},
         expbench=version(),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from evaluation.episode import EpisodeLimits
+from evaluation.episode import EpisodeLimits, Perturbing
 from evaluation.scores import EpisodeScores
 from flows.engines import ModelOptions
 from flows.grading_model import GradingEngine
@@ -38,6 +38,7 @@ class EvaluateOptions(Record):
     ablation: str = ""
     network: tuple[str, ...] = ()
     execute_all: bool = False
+    counterfactual: Perturbing = Perturbing()
 
     @property
     def root(self) -> Path:

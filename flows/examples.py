@@ -21,7 +21,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -30,6 +29,7 @@ from pydantic import Field, ValidationError
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Record
+from pipeline.scratch import scratch_directory
 
 __all__ = ["ExampleInfo", "HistoryStep", "MaterialisedExample", "SubmoduleInfo", "list_examples", "materialise"]
 
@@ -151,7 +151,7 @@ def materialise(name: str, into: Path) -> MaterialisedExample:
     info = example_info(name)
     into.mkdir(parents=True, exist_ok=True)
     target = into / name
-    with tempfile.TemporaryDirectory(prefix=f".{name}.", suffix=".partial", dir=into) as directory:
+    with scratch_directory(into) as directory:
         fresh = Path(directory) / name
         fresh.mkdir()
         commit = _build(info, examples_directory() / name, fresh)

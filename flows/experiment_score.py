@@ -6,14 +6,13 @@ There is no trajectory, so that nothing is said of integrity, and nothing is exe
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from evaluation.episode import EpisodeFolder
-from evaluation.grading import conjunction, share
+from evaluation.grading import conjunction, design_share, share
 from evaluation.harness.submission_reader import take_submission
 from evaluation.judges.judge import judge
 from evaluation.sources import load_tasks
@@ -24,6 +23,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import ModelClient
 from pipeline.progress import Reporter
 from pipeline.schema import Problem, Record
+from pipeline.scratch import scratch_directory
 from pipeline.task import Family, Verdict
 
 __all__ = ["ExperimentScore", "score_experiment"]
@@ -36,6 +36,8 @@ class ExperimentScore(Record):
     family: Literal[Family.EXPERIMENT] = Family.EXPERIMENT
     design: float | None
     design_bounds: tuple[float, float]
+    design_restated: bool = False
+    """The task's text tells all of the design, so that D shows nothing."""
     implementation: float | None
     implementation_bounds: tuple[float, float]
     conclusion: float | None = Field(ge=0, le=1)
@@ -61,7 +63,7 @@ def score_experiment(
         ExpbenchError: `RECORD_INVALID`: there is no such task or submission, or the task has no ground truth or no
             repository here; and see `judge`.
     """
-    with tempfile.TemporaryDirectory(prefix="expbench-score-") as name:
+    with scratch_directory() as name:
         scratch = Path(name)
         task = _task(directory, scratch / "workspaces", reporter)
         folder = EpisodeFolder(scratch / "episode")
@@ -73,13 +75,14 @@ def score_experiment(
         _lay_over(submission, tree)
         taken = take_submission(tree, masked, folder)
         judgement = judge(task, folder, taken, client=client, panel=panel, reporter=reporter)
-    design, design_bounds = share(judgement.design)
+    design, design_bounds, restated = design_share(judgement.design)
     implementation, implementation_bounds = share(judgement.implementation)
     verdict = conjunction([item.verdict for item in judgement.conclusion])
     return ExperimentScore(
         task=task.id,
         design=design,
         design_bounds=design_bounds,
+        design_restated=restated,
         implementation=implementation,
         implementation_bounds=implementation_bounds,
         conclusion=None if verdict is Verdict.UNKNOWN else float(verdict is Verdict.PASS),

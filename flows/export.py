@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
@@ -19,6 +18,7 @@ from pipeline.formats.expbench_import import is_imported, read_imported
 from pipeline.formats.huggingface import is_release, read_release
 from pipeline.progress import Reporter
 from pipeline.schema import Problem, Record
+from pipeline.scratch import scratch_directory
 from pipeline.store import Workspace
 
 __all__ = ["AtifReport", "PublishedReport", "export_published", "export_tasks", "export_trajectories"]
@@ -100,7 +100,7 @@ def export_tasks(
         ExpbenchError: the source cannot be read, `out` holds something else, or `NOTHING_TO_RELEASE`: no task of it can
             be carried out elsewhere.
     """
-    with tempfile.TemporaryDirectory(prefix="expbench-export-") as scratch:
+    with scratch_directory() as scratch:
         tasks, _ = load_tasks(source, scratch=Path(scratch), reporter=reporter, only=only)
         if form == "harbor":
             report = write_harbor(tasks, out, base_image=base_image, installed=installed, network=network)

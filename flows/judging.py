@@ -12,6 +12,7 @@ from evaluation.task import EvaluationTask
 from flows.engines import ModelOptions
 from flows.grading_model import GradingEngine, grading_model
 from pipeline.progress import Reporter
+from pipeline.scratch import remove_orphaned_scratch
 
 __all__ = ["judge_run"]
 
@@ -35,6 +36,7 @@ def judge_run(
         ExpbenchError: `RECORD_INVALID`, no run or no source; `WORKSPACE_LOCKED`; and of the model layer.
     """
     record = read_run(run)
+    remove_orphaned_scratch(reporter.warn)
     with open_run(run, resume=True), grading_model(engine, options, run) as client:
         tasks = _tasks(source or Path(record.source), run, record.ablation, reporter)
         return regrade_run(run, tasks, client=client, panel=panel, monitor=monitor, reporter=reporter)

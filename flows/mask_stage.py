@@ -24,6 +24,7 @@ from pipeline.store import Workspace
 from pipeline.task import LeakReport, RoundTrip, Status, Task, Verdict
 from pipeline.validation import make_plan
 from pipeline.validation.outcome import decide, match_claims, read_outputs
+from pipeline.validation.responses import seed_nobody_has
 
 __all__ = ["MaskStage"]
 
@@ -71,6 +72,8 @@ class MaskStage:
         if adjust is not None:
             plan = adjust(plan)
         task = task.evolve(masked=plan.paths, problems=(*task.problems, *plan.problems))
+        if reason := seed_nobody_has(task, {path.path for path in plan.paths if path.action == "removed"}):
+            return task.evolve(status=Status.REJECTED, status_reason=reason)
         repository = self.workspace.masked_repository(task.id)
         remove_tree(repository)  # of a run that was ended before this stage was recorded
         apply_mask(self.original(task), plan, repository)

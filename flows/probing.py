@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import math
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import ModelClient, ModelError
 from pipeline.progress import Reporter
 from pipeline.schema import StoredRecord
+from pipeline.scratch import scratch_directory
 
 if TYPE_CHECKING:
     from evaluation.task import EvaluationTask
@@ -64,7 +64,7 @@ def probe(
         ExpbenchError: `USAGE`, no task matches; `ENGINE_UNAVAILABLE`, no model is configured; what the model layer
             raises when no question at all can be answered (key, budget).
     """
-    with tempfile.TemporaryDirectory(prefix="expbench-probe-") as scratch:
+    with scratch_directory() as scratch:
         tasks, _ = load_tasks(source, scratch=Path(scratch), reporter=reporter, build=False)
     chosen = [task for task in tasks if not patterns or any(fnmatch.fnmatchcase(task.id, item) for item in patterns)]
     if not chosen:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,6 +27,7 @@ from pipeline.formats.huggingface import (
 from pipeline.formats.release_log import Change, VersionEntry, compare, latest_decision, next_version, withdrawal_reason
 from pipeline.progress import Reporter, SilentReporter
 from pipeline.schema import Record
+from pipeline.scratch import scratch_directory
 from pipeline.store import Workspace
 from pipeline.task import Status, Task
 
@@ -118,7 +118,7 @@ def release(
         called = name or _name(directory, workspaces if not families else [])
         made, result = _made(directory, chosen, others, offered, withheld, called, how)
         if how.dry_run:
-            with tempfile.TemporaryDirectory(prefix="expbench-release-") as scratch:
+            with scratch_directory() as scratch:
                 configs = _write_checked(Path(scratch), made)
                 return result.evolve(configs=configs, pushes=_pushed(Path(scratch), how))
         with replace_directory(directory) as fresh:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evaluation.episode import EpisodeFolder
 from evaluation.failures import Taxonomy, find_failures
-from evaluation.metrics import Metric
+from evaluation.metrics import RANKED_BY, Convention, Estimate, Metric, rank_key
 from evaluation.report.html import HtmlReport, write_html
 from evaluation.report.plain import episode_rows, to_csv, to_markdown, write_parquet
 from evaluation.report.results import Results, configuration_of, load_results
@@ -28,13 +28,24 @@ if TYPE_CHECKING:
     from pipeline.llm import ModelClient
 
 __all__ = [
-    "ComparisonReport", "Format", "Report", "compare_runs", "comparison_table", "failures_of", "make_report",
+    "ComparisonReport", "Format", "Report", "compare_runs", "comparison_tables", "failures_of", "make_report",
     "model_client", "report_text", "tables_of", "write_report",
 ]  # fmt: skip
 
 Format = Literal["html", "md", "csv", "parquet", "json"]
 FAILURES_FILE = "failures.json"
-_COMPARED = (Metric.M, Metric.D, Metric.I, Metric.E, Metric.C, Metric.I_E, Metric.C_D, Metric.ALL, Metric.ALL_E)
+_COMPARED = (
+    RANKED_BY,
+    Metric.M,
+    Metric.D,
+    Metric.I,
+    Metric.E,
+    Metric.C,
+    Metric.I_E,
+    Metric.C_D,
+    Metric.ALL,
+    Metric.ALL_E,
+)
 _SIGNIFICANT = 0.05
 _SHOWN = 3
 
@@ -60,6 +71,10 @@ class ComparisonReport(Record):
     differing: tuple[str, ...]
     """Shared tasks whose locks differ: not set up or graded in the same way."""
     comparisons: tuple[Comparison, ...]
+    paper: tuple[Comparison, ...]
+    """The same in EXP-Bench's own convention; decides nothing."""
+    ahead: Literal["a", "b"] | None
+    """Which ranks higher, by `rank_key` over all episodes of the shared tasks; None: neither."""
     worse: tuple[str, ...]
     """Metrics in which b is significantly worse (Holm-corrected p below .05)."""
     better: tuple[str, ...]
@@ -192,6 +207,8 @@ def compare_runs(run_a: Path, run_b: Path, *, allow_different: bool) -> Comparis
     rows_a = [scores for scores in a if scores.task in shared]
     rows_b = [scores for scores in b if scores.task in shared]
     comparisons = compare_metrics(rows_a, rows_b, _COMPARED)
+    first = comparisons[0]
+    ranks = {"a": rank_key(first.all_a), "b": rank_key(first.all_b)}
     significant = [item for item in comparisons if item.p_holm is not None and item.p_holm < _SIGNIFICANT]
     return ComparisonReport(
         a=_name(a),
@@ -201,36 +218,62 @@ def compare_runs(run_a: Path, run_b: Path, *, allow_different: bool) -> Comparis
         only_b=len(tasks_b - shared),
         differing=differing,
         comparisons=comparisons,
+        paper=compare_metrics(rows_a, rows_b, _COMPARED, Convention.PAPER),
+        ahead=None if ranks["a"] == ranks["b"] else "a" if ranks["a"] < ranks["b"] else "b",
         worse=tuple(item.metric.value for item in significant if (item.difference or 0.0) < 0),
         better=tuple(item.metric.value for item in significant if (item.difference or 0.0) > 0),
         too_few=_smallest_p(comparisons) >= _SIGNIFICANT,
     )
 
 
-def comparison_table(compared: ComparisonReport) -> Table:
-    """A comparison for the terminal."""
+def comparison_tables(compared: ComparisonReport) -> tuple[Table, Table]:
+    """A comparison for the terminal: ours, which decides, and in EXP-Bench's convention."""
+    paper = Convention.PAPER.value
+    return (
+        _comparison_table(
+            compared.comparisons,
+            "comparison",
+            f"{compared.b} against {compared.a}",
+            f"{compared.tasks} shared tasks ({compared.only_a} only in the first, {compared.only_b} only in the "
+            "second), n of them known on both sides. Per cent; A, B: means over these [lowest and highest mean over "
+            "all episodes of the shared tasks]; difference [95 % interval, bootstrapped over papers]; +/-: tasks on "
+            "which the second is better and worse; p: Wilcoxon signed-rank [Holm-corrected over the metrics].",
+        ),
+        _comparison_table(
+            compared.paper,
+            "comparison-exp-bench",
+            f"{paper}'s convention",
+            f"E, I·E and AllX·E over execution-checked episodes and the monitor in M·D·I·C·E and M alone, as {paper} "
+            "does it; it decides nothing here.",
+        ),
+    )
+
+
+def _comparison_table(comparisons: Sequence[Comparison], name: str, title: str, note: str) -> Table:
     return Table(
-        name="comparison",
-        title=f"{compared.b} against {compared.a}",
-        note=f"{compared.tasks} shared tasks ({compared.only_a} only in the first, {compared.only_b} only in the "
-        "second). Per cent; difference [95 % interval, bootstrapped over papers]; better/worse: tasks; p: Wilcoxon "
-        "signed-rank, Holm-corrected over the metrics.",
-        columns=("Metric", "Tasks", "A", "B", "Difference", "Better", "Worse", "p", "Holm"),
+        name=name,
+        title=title,
+        note=note,
+        columns=("Metric", "n", "A", "B", "Difference", "+/-", "p"),
         rows=tuple(
             (
                 item.metric.value,
                 str(item.tasks),
-                percent(item.mean_a),
-                percent(item.mean_b),
+                _side(item.mean_a, item.all_a),
+                _side(item.mean_b, item.all_b),
                 _difference(item),
-                str(item.better),
-                str(item.worse),
-                UNKNOWN if item.p is None else f"{item.p:.3g}",
-                UNKNOWN if item.p_holm is None else f"{item.p_holm:.3g}",
+                f"{item.better}/{item.worse}",
+                UNKNOWN if item.p is None or item.p_holm is None else f"{item.p:.2g} [{item.p_holm:.2g}]",
             )
-            for item in compared.comparisons
+            for item in comparisons
         ),
     )
+
+
+def _side(mean: float | None, whole: Estimate) -> str:
+    if whole.low is None or whole.high is None:
+        return UNKNOWN
+    return f"{percent(mean)} [{range_text((whole.low, whole.high))}]"
 
 
 def model_client(run: Path, model: str | None, budget_usd: float | None) -> ModelClient:

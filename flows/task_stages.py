@@ -18,6 +18,7 @@ from flows.chains import Located, Traces, with_chain
 from flows.engines import ModelEngine, with_prompts
 from flows.locate_engines import checked, ranked
 from flows.mask_stage import MaskStage
+from flows.rehearse_stage import RunEvidence, from_run
 from flows.review.content import decided_on
 from flows.validate_stage import ValidateStage, model_stages_digest
 from pipeline.digests import digest_of
@@ -69,14 +70,24 @@ class TaskStages:
     """Locates, words requirements and looks at runs with a model; None: keyless."""
     _traces: Traces = field(default_factory=Traces, init=False)
 
-    def process(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[Task]:
+    def process(
+        self, tasks: Sequence[Task], queries: Sequence[TaskQuery], evidence: Sequence[RunEvidence] = ()
+    ) -> list[Task]:
         """All stages for all tasks, stage by stage; returns the tasks in the order given.
 
         Args:
             tasks: drafts.
             queries: what to look for in the repository, one per task.
+            evidence: the runs that gave the tasks' numbers, one per task: then nothing is looked for. Empty: none did.
         """
-        located = self._locate_all(tasks, queries)
+        if evidence:
+            located = [
+                from_run(task, item, self.snapshot, evidence) for task, item in zip(tasks, evidence, strict=True)
+            ]
+            for item in located:
+                self._saved(item.task)
+        else:
+            located = self._locate_all(tasks, queries)
         validated = self._each("validate", located, self.validation.validated)
         masked = self._each("mask", validated, self._masked)
         return [self._decided(task) for task in masked]

@@ -10,7 +10,6 @@ from extractors.outcome import restate_expected
 from flows.chain_attempts import ChainAttempts, Learnt, Tried
 from flows.chains import Located, Traces, with_chain
 from flows.engines import ModelEngine, fails_here, prompts_digest, with_prompts
-from flows.environments import Environments
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import remove_tree
@@ -27,7 +26,9 @@ from pipeline.tracing import Trace
 from pipeline.validation import (
     validate_with_refinement,
 )
+from pipeline.validation.environments import Environments
 from pipeline.validation.outcome import learn_bands, supported_claims
+from pipeline.validation.responses import learn_responses
 from pipeline.validation.writing import SCRIPT, with_script, write_script
 
 __all__ = ["ValidateStage", "model_stages_digest", "snapshot_of", "written_tree"]
@@ -73,7 +74,8 @@ class ValidateStage:
         candidates: dict[int, Task] = {}
 
         def attempt(chain: Chain, number: int, _: ValidationReport | None) -> ValidationReport:
-            tried = self._looked_at(self.attempts.attempt(located.task, chain, f"attempt-{number}"))
+            base = located.rehearsed[number - 1] if located.rehearsed else located.task
+            tried = self._looked_at(self.attempts.attempt(base, chain, f"attempt-{number}"))
             candidates[number] = tried.task
             return tried.report
 
@@ -88,7 +90,8 @@ class ValidateStage:
         task = candidates[refined.best.number].evolve(validation=report)
         if report.verdict is Verdict.PASS:
             others = located.chains[len(refined.attempts) :][: self.settings.equivalents]
-            return self._worded(self._with_equivalents(_supported(task, report), others))
+            answering = self._answering(_supported(task, report))
+            return self._worded(answering if located.rehearsed else self._with_equivalents(answering, others))
         reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
         if report.verdict is Verdict.UNKNOWN:
             return task.evolve(status=Status.LOCATED, status_reason=f"not validated: {reason}")
@@ -133,7 +136,7 @@ class ValidateStage:
             remove_tree(written_tree(self.workspace, base.id))
             return _noted(otherwise, f"a script that {script.model} wrote did not pass either: {report.reason}")
         task = _noted(tried.task.evolve(validation=report), f"its script was {by}: a reviewer has to look")
-        return stage._worded(_supported(task, report))
+        return stage._worded(stage._answering(_supported(task, report)))
 
     def _looked_at(self, tried: Tried) -> Tried:
         """A passed attempt with the model's opinion of its last run beside the rules'; never kinder than theirs."""
@@ -170,6 +173,14 @@ class ValidateStage:
             problem = Problem(component="validate.model", where=task.id, message=message)
             report = report.evolve(problems=(*report.problems, problem))
         return Tried(task, report)
+
+    def _answering(self, task: Task) -> Task:
+        """With bands from other random streams, and with how the claims answer to perturbations."""
+        return learn_responses(
+            task, snapshot=self.snapshot, image=self.image_of(task), sandbox=self.sandbox, seeds=self.settings.seeds,
+            out=self.workspace.task_dir(task.id) / "validation" / "perturbed", owner=self.workspace.owner,
+            limits=self.settings.limits, reporter=self.reporter,
+        )  # fmt: skip
 
     def _worded(self, task: Task) -> Task:
         """The requirements of a validated task in a model's words; their lines stay as they were traced."""

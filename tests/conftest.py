@@ -4,10 +4,16 @@ pytest-xdist's own `--dist loadgroup` does not group under pytest 9 (it looks fo
 longer there), so that the scheduler is asked directly.
 """
 
+import os
 from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
+
+# Eight more runs of each task that a test curates would double the time of all; `test_responses_in_containers.py` makes them
+os.environ.setdefault("EXPBENCH_SEEDS", "0")
+# Running a repository's commands before drafting takes minutes, too; `tests/flows/test_run_first.py` does it
+os.environ.setdefault("EXPBENCH_REHEARSAL_S", "0")
 
 SHARED = (
     "tests/flows/orchestration", "tests/pipeline/sandbox", "tests/evaluation/families", "tests/evaluation/integrity",

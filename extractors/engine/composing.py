@@ -70,7 +70,7 @@ def compose(asker: Asker, paper: Paper, task: CheckedTask) -> tuple[Draft | None
         return refuse("its question gives the answer away, and so does the one worded again")
     settings = [s for s in task.settings if not states_answer(f"{s.name} = {s.value}", probe)]
     method = " ".join([*(_sentence(step.text) for step in steps), closing_step(plan, {})])
-    instructions = agent_instructions(plan, {}, [(s.name, s.value) for s in settings])
+    instructions = agent_instructions(plan, {})
     for field, text in (("method", method), ("agent instructions", instructions)):
         given_away = states_answer(text, probe)
         if given_away:

@@ -39,6 +39,7 @@ def print_rows(console: Console, rows: Sequence[EpisodeScores]) -> None:
 def _table(family: Family, rows: Sequence[EpisodeScores]) -> Table:
     from rich.table import Column, Table
 
+    from evaluation.metrics import Metric, mark
     from evaluation.report.families import columns_of
     from evaluation.report.tables import family_value
     from pipeline.task import Family as _Family
@@ -54,7 +55,7 @@ def _table(family: Family, rows: Sequence[EpisodeScores]) -> Table:
     )  # fmt: skip
     for row in rows:
         figures = (
-            [_share(value) for value in (row.design, row.implementation, row.execution, row.conclusion)]
+            [_share(mark(row, metric).value) for metric in (Metric.D, Metric.I, Metric.E, Metric.C)]
             if family is _Family.EXPERIMENT
             else [family_value(row.metrics.get(column.name), column) for column in shown]
         )

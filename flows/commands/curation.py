@@ -40,6 +40,7 @@ __all__ = ["app"]
 app = typer.Typer()
 _MODEL: Final = "With a language model"
 """Heading of the options that only the model engine heeds."""
+_RUNS: Final = "How the code is run"
 
 
 @app.command(
@@ -69,11 +70,24 @@ def curate(
     ] = None,
     sandbox: Annotated[
         Literal["docker", "process"] | None,
-        typer.Option(help="Where the repository's code runs; default: docker when usable, else process (announced)."),
+        typer.Option(
+            help="Where the repository's code runs; default: docker when usable, else process (announced).",
+            rich_help_panel=_RUNS,
+        ),
     ] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="Clean re-executions per task.  \\[default: 2]")] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="Clean re-executions per task.  \\[default: 2]", rich_help_panel=_RUNS),
+    ] = None,
     max_tasks: Annotated[int | None, typer.Option(min=1, help="At most so many draft tasks, best first.")] = None,
     scale: ScaleOption = None,
+    data: Annotated[
+        Literal["fetch", "offline"] | None,
+        typer.Option(
+            help="May data that experiments download be fetched, once?  \\[default: fetch in Docker]",
+            rich_help_panel=_RUNS,
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a workspace; finished stages are kept.")] = False,
     allow_missing_submodules: Annotated[
         bool, typer.Option("--allow-missing-submodules", help="Go on without submodules that cannot be fetched.")
@@ -103,7 +117,7 @@ def curate(
     from flows.curate import curate as run
     from flows.progress import TerminalReporter
 
-    settings = settings_with(scale=scale, write_scripts=write_scripts or None, agent_runs=agent_runs)
+    settings = settings_with(scale=scale, data=data, write_scripts=write_scripts or None, agent_runs=agent_runs)
     chosen = engine or settings.engine
     if write_scripts and chosen != "model":
         raise _usage("--write-scripts", "a language model writes them", "Add --engine model, or leave the option out")
@@ -133,9 +147,10 @@ def curate(
         _print_plan(planned, json_output)
         return
     if prefect:
-        if scale or write_scripts or agent_runs is not None:
-            step = "Set EXPBENCH_SCALE, EXPBENCH_WRITE_SCRIPTS and EXPBENCH_AGENT_RUNS where the worker runs"
-            raise _usage("--prefect", "a submitted run has the scale, scripts and runs of its worker's settings", step)
+        if scale or data or write_scripts or agent_runs is not None:
+            names = "EXPBENCH_SCALE, EXPBENCH_DATA, EXPBENCH_WRITE_SCRIPTS and EXPBENCH_AGENT_RUNS"
+            cause = "a submitted run has the scale, data, scripts and runs of its worker's settings"
+            raise _usage("--prefect", cause, f"Set {names} where the worker runs")
         _submit(options, json_output)
         return
     with resumable("expbench curate"), TerminalReporter() as reporter:

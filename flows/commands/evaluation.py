@@ -58,6 +58,8 @@ def evaluate(
     judge_calls: given.JudgeCalls = None,
     judge_tokens: given.JudgeTokens = None,
     execute_all: given.ExecuteAll = False,
+    counterfactual: given.Counterfactual = "auto",
+    counterfactual_minutes: given.CounterfactualMinutes = 15.0,
     ablate: given.Ablate = "",
     json_output: Json = False,
 ) -> None:
@@ -71,7 +73,8 @@ def evaluate(
         max_tokens=max_tokens, max_usd=max_usd, cpus=cpus, memory_mb=memory_mb, disk_mb=disk_mb, gpus=gpus,
         gpu_type=gpu_type, network=network, judge=judge, judge_model=judge_model, panel=panel,
         judge_budget_usd=None if judge_usd is None else Decimal(str(judge_usd)), judge_max_calls=judge_calls,
-        judge_max_tokens=judge_tokens, execute_all=execute_all, ablate=ablate,
+        judge_max_tokens=judge_tokens, execute_all=execute_all, counterfactual=counterfactual,
+        counterfactual_minutes=counterfactual_minutes, ablate=ablate,
     )  # fmt: skip
     options = options_from(
         parameters, source=source, agent=agent, out=out, model=model, repeats=repeats, tasks=tasks, concurrency=workers

@@ -8,9 +8,10 @@ from typing import Annotated, Final, Literal
 import typer
 
 __all__ = [
-    "Ablate", "AgentModel", "AgentName", "AgentOptions", "Cpus", "DiskMb", "DryRun", "ExecuteAll", "GpuType", "Gpus",
-    "JudgeCalls", "JudgeEngine", "JudgeModel", "JudgeTokens", "JudgeUsd", "MaxCalls", "MaxTokens", "MaxUsd", "MemoryMb",
-    "Network", "Panel", "Repeats", "Resume", "RunToWrite", "Source", "TaskPatterns", "WallMinutes", "Workers",
+    "Ablate", "AgentModel", "AgentName", "AgentOptions", "Counterfactual", "CounterfactualMinutes", "Cpus",
+    "DiskMb", "DryRun", "ExecuteAll", "GpuType", "Gpus", "JudgeCalls", "JudgeEngine", "JudgeModel", "JudgeTokens",
+    "JudgeUsd", "MaxCalls", "MaxTokens", "MaxUsd", "MemoryMb", "Network", "Panel", "Repeats", "Resume",
+    "RunToWrite", "Source", "TaskPatterns", "WallMinutes", "Workers",
 ]  # fmt: skip
 
 _LIMITS: Final = "Limits of an episode"
@@ -66,6 +67,17 @@ JudgeCalls = Annotated[int | None, typer.Option(min=0, help="Calls that it may m
 JudgeTokens = Annotated[int | None, typer.Option(min=0, help="Tokens that it may use.", rich_help_panel=_GRADING)]
 ExecuteAll = Annotated[
     bool, typer.Option("--execute-all", help="Re-execute what the monitor fails, too.", rich_help_panel=_GRADING)
+]
+Counterfactual = Annotated[
+    Literal["off", "on", "auto"],
+    typer.Option(
+        help="Run each submission again with other random streams, muted draws and permuted labels: computed numbers "
+        "answer, typed ones stay. `auto`: within the budget.",
+        rich_help_panel=_GRADING,
+    ),
+]
+CounterfactualMinutes = Annotated[
+    float, typer.Option(min=0.1, help="Budget of these runs for an episode.", rich_help_panel=_GRADING)
 ]
 Ablate = Annotated[
     str,

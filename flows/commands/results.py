@@ -178,10 +178,11 @@ def _console() -> Console:
 
 
 def _print_comparison(compared: ComparisonReport) -> None:
-    from flows.results import comparison_table
+    from flows.results import comparison_tables
 
     console = _console()
-    _print_table(console, comparison_table(compared))
+    for table in comparison_tables(compared):
+        _print_table(console, table)
     if compared.differing:
         count = len(compared.differing)
         console.print(f"[yellow]{count} task(s) were set up or graded differently: a difference may come from that.[/]")
@@ -189,4 +190,9 @@ def _print_comparison(compared: ComparisonReport) -> None:
         console.print("[yellow]So few tasks are shared that no difference could be significant: run more.[/]")
     verdict = f"worse in {', '.join(compared.worse)}" if compared.worse else "not significantly worse in any metric"
     better = f"; better in {', '.join(compared.better)}" if compared.better else ""
-    console.print(f"[bold]{escape(compared.b)}[/bold] is {verdict}{better}.", highlight=False)
+    rank = {"a": "ranks below", "b": "ranks above", None: "ranks level with"}[compared.ahead]
+    console.print(
+        f"[bold]{escape(compared.b)}[/bold] {rank} {escape(compared.a)} by {compared.comparisons[0].metric}; it is "
+        f"{verdict}{better}.",
+        highlight=False,
+    )

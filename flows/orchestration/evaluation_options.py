@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
-from evaluation.episode import EpisodeLimits
+from evaluation.episode import EpisodeLimits, Perturbing
 from flows.engines import ModelOptions
 from flows.evaluate import EvaluateOptions, parse_network
 from flows.grading_model import GradingEngine
@@ -42,6 +42,8 @@ class EvaluationParameters(Record):
     judge_cache: CacheMode = CacheMode.USE
     panel: int = Field(default=1, ge=1, le=15)
     execute_all: bool = False
+    counterfactual: Literal["off", "on", "auto"] = "auto"
+    counterfactual_minutes: float = Field(default=15.0, gt=0)
     ablate: str = ""
 
     def with_agent_options(self, options: dict[str, str]) -> dict[str, Any]:
@@ -89,4 +91,5 @@ def options_from(
         ),
         panel=given.panel, out=out, resume=True, ablation=given.ablate, network=parse_network(given.network),
         execute_all=given.execute_all,
+        counterfactual=Perturbing(mode=given.counterfactual, budget_s=given.counterfactual_minutes * 60),
     )  # fmt: skip

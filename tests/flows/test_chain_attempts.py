@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from flows.chain_attempts import ChainAttempts
-from flows.environments import Environments
 from flows.validate_stage import ValidateStage
 from pipeline.errors import FailureKind
 from pipeline.locator import Chain
@@ -16,6 +15,7 @@ from pipeline.sandbox.base import CommandResult, Image, RunResult, RunSpec
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import SourceScript, Task, Usage, Verdict
+from pipeline.validation.environments import Environments
 from tests.pipeline.validation.support import CopySandbox, claim, make_snapshot, make_task
 from tests.pipeline.validation.test_repair import MAKES, README, READS
 

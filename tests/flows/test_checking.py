@@ -216,8 +216,8 @@ def test_a_python_that_cannot_be_had_gives_way(
     workspace: Workspace, sandbox: LookingSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another Python needs a base image of its own, which not every machine can make: the run goes on and says so."""
-    from flows import environments
     from pipeline.sandbox import BuildSpec, Image
+    from pipeline.validation import environments
 
     build = LookingSandbox.build
     asked: list[str] = []

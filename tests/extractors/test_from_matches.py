@@ -1,0 +1,121 @@
+"""Drafts from matches: what came out is asked for and claimed, under the names that paper and artefact give it."""
+
+from __future__ import annotations
+
+from extractors.from_matches import Ran, draft_matches
+from pipeline.match.records import CellMatch, TableMatch
+from pipeline.paper import Box, Cell, Document, Page, Passage, PassageKind, Quantity, Section, Table
+from pipeline.schema import Severity
+from pipeline.task import Draft
+
+BOX = Box(0, 0, 10, 10)
+CODE = '"""Train the ridge regression on every split and score it on held out rows."""\ndef score_split(rows): ...'
+SENTENCES = (
+    "We train the ridge regression on every split and score it on the rows held out.",
+    "The weather in the mountains was pleasant during the whole of that long summer.",
+    "Ridge reaches 0.913 on the rows of every split that the regression was not trained on.",
+)
+
+
+def document_of(grid: list[list[str]], caption: str) -> Document:
+    cells = [
+        Cell(row=r, column=c, text=text, quantity=quantity_of(text) if r and c else None)
+        for r, row in enumerate(grid)
+        for c, text in enumerate(row)
+    ]
+    table = Table(
+        label="Table 1", caption=caption, page=1, box=BOX, grid=tuple(map(tuple, grid)), header_rows=1,
+        cells=tuple(cells), confidence=0.9,
+    )  # fmt: skip
+    passages = [
+        Passage(id=f"p{n}", section=0, kind=PassageKind.PARAGRAPH, text=text, boxes=((1, BOX),))
+        for n, text in enumerate(SENTENCES)
+    ]
+    return Document(
+        sha256="0" * 64, title="A Paper", pages=(Page(number=1, width=100, height=100, columns=1, text_quality=1),),
+        sections=(Section(number="1", title="Experiments", level=1, page=1, box=BOX),), passages=tuple(passages),
+        tables=(table,), extractor="test",
+    )  # fmt: skip
+
+
+def quantity_of(text: str) -> Quantity:
+    return Quantity(text=text, value=float(text), decimals=len(text.partition(".")[2]))
+
+
+def match_of(grid: list[list[str]], *, missed: tuple[tuple[int, int], ...] = ()) -> TableMatch:
+    def cell(row: int, column: int) -> CellMatch:
+        text = grid[row][column]
+        return CellMatch(
+            row=row, column=column, text=text, value=float(text), decimals=len(text.partition(".")[2]),
+            source="run:a", place=f"stdout :: {row} {column}", where=f"stdout:{row}", observed=float(text),
+        )  # fmt: skip
+
+    places = [(r, c) for r in range(1, len(grid)) for c in range(1, len(grid[0]))]
+    return TableMatch(
+        label="Table 1", page=1, source="run:a", origin="run", compared=len(places), chance=-9.0,
+        cells=tuple(cell(*place) for place in places if place not in missed),
+        missed=tuple(cell(*place).evolve(observed=0.5) for place in missed),
+    )  # fmt: skip
+
+
+def drafted(grid: list[list[str]], caption: str, **ran: object) -> tuple[Draft, list[str]]:
+    missed = ran.pop("missed", ())
+    item = Ran(match_of(grid, missed=missed), CODE, **{"keys": {}, **ran})  # type: ignore[arg-type]
+    result = draft_matches(document_of(grid, caption), [item])
+    told = [problem.message for problem in result.problems if problem.severity is not Severity.ERROR]
+    return result.drafts[0], told
+
+
+MEASURES = [["Method", "Accuracy", "F1"], ["Ridge", "0.913", "0.851"], ["Lasso", "0.887", "0.803"]]
+DATA = [["Method", "Moons", "Rings"], ["Ridge", "0.913", "0.851"], ["Lasso", "0.887", "0.803"]]
+
+
+def test_headers_that_name_measures_are_the_metrics() -> None:
+    draft, _ = drafted(MEASURES, "Table 1: Results on held out rows.")
+    claims = {(claim.metric, claim.conditions[0].value): claim.text for claim in draft.expected.claims}
+    assert claims["Accuracy", "Ridge"] == "0.913"
+    assert claims["F1", "Lasso"] == "0.803"
+    assert "How do Ridge and Lasso compare in Accuracy and F1" in draft.question
+
+
+def test_else_the_caption_names_the_metric_and_headers_are_conditions() -> None:
+    draft, told = drafted(DATA, "Table 1: Test accuracy of the methods.")
+    assert {claim.metric for claim in draft.expected.claims} == {"Test accuracy"}
+    assert {condition.value for claim in draft.expected.claims for condition in claim.conditions} >= {"Moons", "Rings"}
+    assert not any("to check: are" in message for message in told)
+
+
+def test_else_the_one_field_of_the_artefact_does() -> None:
+    draft, _ = drafted(DATA, "Table 1: The methods.", fields=frozenset({"silhouette_width"}))
+    assert {claim.metric for claim in draft.expected.claims} == {"silhouette width"}
+
+
+def test_where_nothing_says_it_the_reviewer_is_asked_one_question() -> None:
+    _, told = drafted(DATA, "Table 1: The methods.", fields=frozenset({"moons", "rings"}))
+    assert sum("measures of their own, or conditions" in message for message in told) == 1
+
+
+def test_keys_of_the_artefact_name_what_a_header_does_not() -> None:
+    grid = [["", *DATA[0][1:]], *DATA[1:]]
+    draft, _ = drafted(grid, "Table 1: Test accuracy.", keys={"Ridge": "estimator", "Lasso": "estimator"})
+    assert {condition.name for condition in draft.expected.claims[0].conditions} == {"estimator", "setting"}
+
+
+def test_what_did_not_come_out_is_no_claim_and_is_said() -> None:
+    draft, told = drafted(MEASURES, "Table 1: Results.", missed=((2, 2),))
+    assert len(draft.expected.claims) == 3
+    assert "0.803" not in {claim.text for claim in draft.expected.claims}
+    assert any("left out: row 2, column 2 prints 0.803" in message for message in told)
+
+
+def test_the_method_is_what_the_code_bears_out_and_tells_no_result() -> None:
+    draft, _ = drafted(MEASURES, "Table 1: Results.")
+    assert draft.method == SENTENCES[0]
+    assert "0.913" not in f"{draft.question} {draft.method} {draft.agent_instructions}"
+
+
+def test_claims_keep_their_place_factor_and_printed_band() -> None:
+    draft, _ = drafted(MEASURES, "Table 1: Results.")
+    claim = draft.expected.claims[0]
+    assert claim.place == "stdout :: 1 1"
+    assert (claim.band.low, claim.band.high) == (0.9125, 0.9135)
