@@ -29,14 +29,14 @@ from evaluation.agents.registry import get_agent
 from evaluation.episode import EpisodeFolder
 from evaluation.harness.agent_step import read_agent_run
 from evaluation.harness.episode_runner import EpisodeRunner
-from evaluation.harness.run import run_owner
 from evaluation.harness.submission_reader import take_submission
-from evaluation.harness.workspace import remove_scratch, scratch_directory, workspace_after
+from evaluation.harness.workspace import workspace_after
 from evaluation.trajectory import CommandRun, TrajectoryHead
 from evaluation.trajectory_io import TrajectoryWriter, read_trajectory
 from pipeline.llm.protocol_server import ProtocolServer, Script, Turn
 from pipeline.progress import SilentReporter
 from pipeline.sandbox import BuildSpec, Command, Limits, RunSpec, StopHandle
+from pipeline.scratch import scratch_directory
 from tests.evaluation.harness.support import ASKING, HONEST, tiny_runner, tiny_tasks
 
 ASK_ONLY = ASKING.removesuffix(HONEST)
@@ -135,7 +135,7 @@ def prepared(folder: Path, server_url: str) -> tuple[str, dict[str, Callable[[],
 
     def step(runner: EpisodeRunner) -> None:
         episode = EpisodeFolder(folder / "steps" / str(next(numbers)))
-        with scratch_directory(run_owner(root)) as scratch:
+        with scratch_directory() as scratch:
             runner.agent_step.run(task, episode, image, "told", seed=0, scratch=scratch, stop=StopHandle())
             assert task.masked_repository is not None
             run = read_agent_run(episode)
@@ -161,10 +161,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, ProtocolServer(Script(default=Turn(text="hello"))) as server:
         image, ways = prepared(Path(name), server.base_url)
         peers = [peer(options.inspect, image)] if options.inspect else []
-        try:
-            figures = timed(ways, options.rounds)
-        finally:
-            remove_scratch(run_owner(Path(name) / "run"))
+        figures = timed(ways, options.rounds)
         peers += [peer(options.inspect, image)] if options.inspect else []
         written = throughput(Path(name), options.events)
     print("| | median | worst | our processor time | beside bare |\n|---|---|---|---|---|")

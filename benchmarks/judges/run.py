@@ -1,7 +1,8 @@
-"""Accuracy of the keyless judge of conclusions per kind of change: `python -m benchmarks.judges.run DATA`.
+"""How often the keyless judge of conclusions is right: `python -m benchmarks.judges.run TASK FOLDER [FOLDER ...]`.
 
-DATA is a directory with published EXP-Bench tasks. The papers are split in two by their ids: rules may be developed
-against the one half, the other is only measured.
+TASK is a task's directory in a workspace (`truth.yaml`). A FOLDER holds `conclusions_numbers.json` (name -> number, as
+an agent reports them) and `conclusions.json` (a list of {"text", "true"}): every text is judged beside these numbers.
+Printed are the counts, the texts that were judged wrongly, and which expected numbers were found.
 """
 
 from __future__ import annotations
@@ -9,84 +10,71 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import zlib
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
 from pathlib import Path
-from typing import Literal
 
-from benchmarks.judges.variants import variants_of
-from evaluation.judges.calibration import Label
-from evaluation.judges.conclusion import MEANING, judge_conclusion
+from pydantic import TypeAdapter
+
+from evaluation.judges.conclusion import MEANING, RELATIONS, judge_conclusion
 from evaluation.submission import Conclusion, Response
-from pipeline.formats.expbench import read_published
+from pipeline.schema import Record
+from pipeline.store import Workspace
 from pipeline.task import ExperimentTruth, Verdict
+
+
+class Said(Record):
+    """A conclusion in words, and whether it is true of the task."""
+
+    text: str
+    true: bool
 
 
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--wrong", help="print the wrong verdicts of this half: dev or held-out")
+    parser.add_argument("task", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+")
     arguments = parser.parse_args()
-    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for half, kind, label, verdict, told in judged(arguments.data):
-        outcome = "unknown" if verdict is Verdict.UNKNOWN else "right" if verdict.value == label else "wrong"
-        counts[half, kind][outcome] += 1
-        counts[half, f"all {label}"][outcome] += 1
-        if outcome == "wrong" and arguments.wrong == half:
-            sys.stderr.write(f"\n[{kind}] {verdict}: {told}\n")
-    _show(counts)
+    directory = arguments.task.resolve()
+    truth = Workspace(directory.parent.parent).load_task(directory.name).truth
+    for folder in arguments.folders:
+        _show(folder, truth)
 
 
-Judged = tuple[str, str, Literal["pass", "fail"], Verdict, str]
+def score(truth: ExperimentTruth, said: list[Said], numbers: dict[str, float]) -> Counter[str]:
+    """`true passed`, `false failed`, ...: every text by the verdict on its words."""
+    counts: Counter[str] = Counter()
+    for one in said:
+        verdict = _words(truth, one.text, numbers)
+        counts[f"{str(one.true).lower()} {_TOLD[verdict]}"] += 1
+        if (verdict is Verdict.PASS and not one.true) or (verdict is Verdict.FAIL and one.true):
+            sys.stdout.write(f"  WRONG ({verdict}): {one.text}\n")
+    return counts
 
 
-def judged(data: Path) -> Iterator[Judged]:
-    """(half, kind of change, label, verdict, what was said and expected) of every variant."""
-    outcomes = _outcomes(data)
-    for index, (paper, task, truth) in enumerate(outcomes):
-        half = "held-out" if zlib.crc32(paper.encode()) % 2 else "dev"
-        others = [other.expected.text for source, _, other in outcomes if source != paper]
-        for variant in variants_of(truth.expected.text, others, seed=index):
-            response = Response(conclusion=Conclusion(text=variant.text))
-            meaning = next(item for item in judge_conclusion(truth, response) if item.item == MEANING)
-            told = f"{task}: {meaning.reason}\n  said: {variant.text[:600]}\n  expected: {truth.expected.text[:600]}"
-            yield half, variant.kind, variant.label, meaning.verdict, told
+_TOLD = {Verdict.PASS: "passed", Verdict.FAIL: "failed", Verdict.UNKNOWN: "unknown"}
 
 
-def conclusion_labels(data: Path) -> Iterator[Label]:
-    """The same as labels with the judge's verdicts beside."""
-    for index, (half, kind, label, verdict, told) in enumerate(judged(data)):
-        yield Label(
-            episode=f"{told.partition(':')[0]}:{index}/0", dimension="conclusion", item=MEANING, label=label,
-            verdict=verdict, annotator="mechanical", comment=f"{kind} ({half})",
-        )  # fmt: skip
+def _words(truth: ExperimentTruth, text: str, numbers: dict[str, float]) -> Verdict:
+    items = judge_conclusion(truth, Response(conclusion=Conclusion(text=text, numbers=numbers)))
+    return next(item.verdict for item in items if item.item == MEANING)
 
 
-def _outcomes(data: Path) -> list[tuple[str, str, ExperimentTruth]]:
-    found = []
-    for published in read_published(data).tasks:
-        task = published.task
-        if isinstance(task.truth, ExperimentTruth) and task.truth.expected.text.strip():
-            found.append((task.paper.id, task.id, task.truth))
-    return found
-
-
-def _show(counts: dict[tuple[str, str], Counter[str]]) -> None:
-    sys.stdout.write("half      kind                    n  right wrong unknown   of decided right\n")
-    for (half, kind), found in sorted(
-        counts.items(), key=lambda item: (item[0][0], item[0][1].startswith("all"), item[0][1])
-    ):
-        total, decided = sum(found.values()), found["right"] + found["wrong"]
-        share = f"{found['right'] / decided:.3f}" if decided else "-"
-        sys.stdout.write(
-            f"{half:9} {kind:20} {total:5} {found['right'] / total:6.3f} {found['wrong'] / total:5.3f} "
-            f"{found['unknown'] / total:6.3f}   {share}\n"
-        )
-    sys.stdout.write(
-        json.dumps({f"{half}: {kind}": dict(found) for (half, kind), found in sorted(counts.items())}) + "\n"
-    )
+def _show(folder: Path, truth: ExperimentTruth) -> None:
+    numbers = TypeAdapter(dict[str, float]).validate_json((folder / "conclusions_numbers.json").read_text("utf-8"))
+    said = TypeAdapter(list[Said]).validate_json((folder / "conclusions.json").read_text("utf-8"))
+    sys.stdout.write(f"{folder.name}: {len(said)} texts beside {len(numbers)} numbers\n")
+    counts = score(truth, said, numbers)
+    for label in ("false passed", "false failed", "false unknown", "true passed", "true failed", "true unknown"):
+        sys.stdout.write(f"  {label:14} {counts[label]}\n")
+    items = judge_conclusion(truth, Response(conclusion=Conclusion(text="-", numbers=numbers)))
+    judged = [item for item in items if item.item not in {MEANING, RELATIONS}]
+    found = [item for item in judged if item.quote]
+    verdicts = Counter(item.verdict for item in found)
+    sys.stdout.write(f"  numbers found {len(found)} of {len(judged)}: {verdicts[Verdict.PASS]} pass, ")
+    sys.stdout.write(f"{verdicts[Verdict.FAIL]} fail, {verdicts[Verdict.UNKNOWN]} unknown\n")
+    for item in judged:
+        sys.stdout.write(f"    {item.text}: {json.dumps(item.quote) if item.quote else 'not found'} ({item.verdict})\n")
 
 
 if __name__ == "__main__":
