@@ -64,7 +64,7 @@ def draft_matches(document: Document, ran: Sequence[Ran]) -> DraftResult:
     problems: list[Problem] = []
     drafts = []
     for item in ran:
-        table = next(t for t in document.tables if (t.label, t.page) == (item.match.label, item.match.page))
+        table = document.tables[item.match.table]
         drafts.append(_draft(reading, table, item, weights, problems))
     return DraftResult(drafts=tuple(unique_slugs(drafts)), problems=tuple(problems))
 
@@ -113,12 +113,21 @@ def _say(problems: list[Problem], where: str, message: str, severity: Severity =
 
 
 def as_stated(document: Document, match: TableMatch) -> TableMatch:
-    """The match without second numbers of cells (deviations, ends of intervals): a claim is what a cell states."""
-    table = next(t for t in document.tables if (t.label, t.page) == (match.label, match.page))
-    stated = _stated_cells(table)
-    cells = tuple(cell for cell in match.cells if cell.part == 0 and (cell.row, cell.column) in stated)
-    missed = tuple(cell for cell in match.missed if cell.part == 0 and (cell.row, cell.column) in stated)
-    return match.evolve(cells=cells, missed=missed)
+    """The match as claims: what cells state, without second numbers (deviations, ends of intervals).
+
+    Of a match with several runs only the numbers of the run that gave most of them: one task has one command.
+
+    Args:
+        document: the structured reading.
+        match: of one of its tables.
+    """
+    stated = _stated_cells(document.tables[match.table])
+
+    def is_claim(cell: CellMatch) -> bool:
+        own = match.origin == "committed" or cell.source == match.source
+        return own and cell.part == 0 and (cell.row, cell.column) in stated
+
+    return match.evolve(cells=tuple(filter(is_claim, match.cells)), missed=tuple(filter(is_claim, match.missed)))
 
 
 def _stated_cells(table: Table) -> frozenset[tuple[int, int]]:

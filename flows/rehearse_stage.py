@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from extractors.claims import normalize
@@ -74,6 +75,11 @@ class _Held:
     source: Source
     observations: tuple[Observation, ...]
     rehearsal: Rehearsal | None = None
+
+    @cached_property
+    def by_place(self) -> dict[str, Observation]:
+        """Place of a number in it -> the number."""
+        return dict(zip(places_of(self.observations), self.observations, strict=True))
 
 
 def draft_from_runs(
@@ -210,22 +216,21 @@ def _choose(
 ) -> tuple[list[TableMatch], list[list[TableMatch]], list[Problem]]:
     """For each table of the paper the run that gives most of it, the other runs that do, and what was set aside."""
     order = {name: number for number, name in enumerate(by_run)}
-    shipped: dict[tuple[str, int], set[str]] = {}
+    shipped: dict[int, set[str]] = {}
     for match in matches:
         if match.source not in by_run:
-            shipped.setdefault((match.label, match.page), set()).add(match.source)
-    found: dict[tuple[str, int], list[TableMatch]] = {}
+            shipped.setdefault(match.table, set()).update(cell.source for cell in match.cells)
+    found: dict[int, list[TableMatch]] = {}
     problems: list[Problem] = []
     for match in matches:
-        table = (match.label, match.page)
         if match.source not in by_run:
             continue
-        copied = sorted(read[match.source] & shipped.get(table, set()))
+        copied = sorted(read[match.source] & shipped.get(match.table, set()))
         if copied:
             message = f"its run reads the numbers from {copied[0]}, which the repository ships: that computes nothing"
             problems.append(_problem(_where(match), f"{match.command}: {message}"))
             continue
-        found.setdefault(table, []).append(match)
+        found.setdefault(match.table, []).append(match)
     chosen, others = [], []
     for members in found.values():
         ranked = sorted(members, key=lambda item: (-len(item.cells), order[item.source]))
@@ -252,13 +257,13 @@ def _of_runs(runs: Iterable[Rehearsal]) -> list[Problem]:
 
 def _only_committed(document: Document, matches: Sequence[TableMatch], chosen: Sequence[TableMatch]) -> list[Problem]:
     """Tables of which a committed file holds the numbers, and no run gave them; and those that nothing holds."""
-    ran = {(match.label, match.page) for match in chosen}
+    ran = {match.table for match in chosen}
     problems = []
-    for table in document.tables:
-        if (table.label, table.page) in ran:
+    for index, table in enumerate(document.tables):
+        if index in ran:
             continue
         where = f"{table.label} (page {table.page})"
-        stands = [match for match in matches if (match.label, match.page) == (table.label, table.page)]
+        stands = [match for match in matches if match.table == index]
         if stands:
             best = max(stands, key=lambda item: len(item.cells))
             message = f"not drafted: {len(best.cells)} of its numbers stand in {best.source}, but no run made them"
@@ -297,20 +302,15 @@ def _code_of(snapshot: Snapshot, held: _Held) -> str:
 
 def _fields_of(match: TableMatch, held: _Held) -> frozenset[str]:
     """What the matched numbers are called in the run's output, each by its innermost label."""
-    seen = _by_place(held)
-    return frozenset(seen[cell.place].labels[-1] for cell in match.cells if seen[cell.place].labels)
-
-
-def _by_place(held: _Held) -> dict[str, Observation]:
-    return dict(zip(places_of(held.observations), held.observations, strict=True))
+    seen = (held.by_place[cell.place] for cell in match.cells)
+    return frozenset(observation.labels[-1] for observation in seen if observation.labels)
 
 
 def _keys_of(match: TableMatch, held: _Held) -> dict[str, str]:
     """Label of the paper -> name of the key under which the run wrote it."""
-    seen = _by_place(held)
     keys: dict[str, str] = {}
     for cell in match.cells:
-        for name, value in seen[cell.place].coordinates:
+        for name, value in held.by_place[cell.place].coordinates:
             if name and value:
                 keys.setdefault(normalize(value), name)
     return keys

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extractors.from_matches import Ran, draft_matches
+from extractors.from_matches import Ran, as_stated, draft_matches
 from pipeline.match.records import CellMatch, TableMatch
 from pipeline.paper import Box, Cell, Document, Page, Passage, PassageKind, Quantity, Section, Table
 from pipeline.schema import Severity
@@ -119,3 +119,22 @@ def test_claims_keep_their_place_factor_and_printed_band() -> None:
     claim = draft.expected.claims[0]
     assert claim.place == "stdout :: 1 1"
     assert (claim.band.low, claim.band.high) == (0.9125, 0.9135)
+
+
+def test_of_a_match_with_several_runs_only_the_numbers_of_one_are_claims() -> None:
+    """Files of one kind match together, also those of two runs: the places of one are not those of the other."""
+    match = match_of(MEASURES, missed=((2, 2),))
+    other = match.cells[-1].evolve(source="run:b")
+    both = match.evolve(cells=(*match.cells[:-1], other), missed=(match.missed[0].evolve(source="run:b"),))
+    claims = as_stated(document_of(MEASURES, "Table 1: Results."), both)
+    assert {cell.source for cell in claims.cells} == {"run:a"}
+    assert len(claims.cells) == 2
+    assert claims.missed == ()
+
+
+def test_the_table_of_a_match_is_the_one_it_was_made_from() -> None:
+    """Two tables of one page may carry the same label."""
+    first, second = document_of(MEASURES, "Table 1: First."), document_of(DATA, "Table 1: Second.")
+    document = first.evolve(tables=(*first.tables, *second.tables))
+    result = draft_matches(document, [Ran(match_of(DATA).evolve(table=1), CODE, {})])
+    assert "Second" in result.drafts[0].question
