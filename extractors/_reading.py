@@ -1,9 +1,4 @@
-"""A document read as blocks and sentences, each with the role that its heading gives it.
-
-A *block* is what a person would call a subsection: the text under a numbered heading, or under a bold phrase that opens
-a paragraph (`Overall performance. We first ...`). Roles: `evaluation`, `setup`, `method`, `framing` (abstract,
-introduction, conclusion: results are repeated there, not made), `skip` (related work, references).
-"""
+"""A document read as sentences with their places, and evidence made from them."""
 
 from __future__ import annotations
 
@@ -11,35 +6,22 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from extractors._sentences import run_in_heading, split_sentences
-from extractors._vocabulary import ROLE_TITLES
+from extractors._sentences import split_sentences
 from extractors.claims import normalize
-from pipeline.paper import Box, Document, Passage, PassageKind, Section, SectionKind, Table
+from pipeline.paper import Box, Document, Passage, PassageKind, Section, Table
 from pipeline.task import Evidence, TableEvidence, TextEvidence
 
-__all__ = ["Block", "Line", "Reading", "label_key", "references_in", "role_of_title"]
+__all__ = ["Line", "Reading", "label_key", "references_in"]
 
 
 class Line(NamedTuple):
     """One sentence with where it stands. `order` is its place in the paper."""
 
     order: int
-    block: int
     passage: int
     page: int
     box: Box
     text: str
-
-
-class Block(NamedTuple):
-    """A subsection or a paragraph with a run-in heading."""
-
-    order: int
-    section: int | None
-    title: str
-    role: str
-    path: tuple[int, ...]
-    """Indices of the section and its ancestors, outermost first."""
 
 
 _ROMAN: Final = {"i": 1, "v": 5, "x": 10, "l": 50}
@@ -47,17 +29,6 @@ _REFERENCE: Final = re.compile(
     r"\b(?P<kind>Tables?|Tab\.|TABLES?|Figures?|Figs?\.|FIGURES?)\s*(?P<first>[A-Z]?\.?\d+(?:\.\d+)?|[IVXL]+\b)"
     r"(?:[a-h]\b|\([a-h]\))?(?P<more>(?:\s?(?:,|and|&|–|-)\s?(?:[A-Z]?\.?\d+(?:\.\d+)?[a-h]?|[IVXL]+)\b)*)"
 )
-
-
-_CHECKLIST: Final = re.compile(r"\b[Tt]he answer (?:is )?\[?N/?A\]? means\b")
-
-
-def role_of_title(title: str) -> str | None:
-    """What a heading says its section is for; None when it does not say."""
-    for role, pattern in ROLE_TITLES:
-        if pattern.search(title):
-            return role
-    return None
 
 
 def label_key(label: str) -> str:
@@ -84,7 +55,7 @@ def references_in(text: str) -> frozenset[str]:
 
 
 class Reading:
-    """The blocks and sentences of a document, and evidence made from them.
+    """The sentences of a document, and evidence made from them.
 
     Args:
         document: stage 2.1's structured reading of one PDF.
@@ -92,87 +63,26 @@ class Reading:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._roles = [self._section_role(index) for index in range(len(document.sections))]
-        self.blocks: list[Block] = []
         self.lines: list[Line] = []
-        self.passage_block: list[int] = []
         for number, passage in enumerate(document.passages):
-            self.passage_block.append(self._enter(passage))
             if passage.kind in (PassageKind.PARAGRAPH, PassageKind.LIST_ITEM, PassageKind.FOOTNOTE):
                 for sentence in split_sentences(passage.text):
                     page, box = _place(passage, sentence.start)
-                    self.lines.append(
-                        Line(len(self.lines), self.passage_block[-1], number, page, box, sentence.text)
-                    )  # fmt: skip
-        self._skip_checklist()
+                    self.lines.append(Line(len(self.lines), number, page, box, sentence.text))
         self._page_text = dict(self._texts_by_page())
 
-    def _skip_checklist(self) -> None:
-        """Skip a conference's checklist: it stands behind the paper and instructs its authors."""
-        first = next((line.block for line in self.lines if _CHECKLIST.search(line.text)), None)
-        if first is not None:
-            self.blocks = [b._replace(role="skip") if b.order >= first else b for b in self.blocks]
+    def section(self, line: Line) -> Section | None:
+        """The section that a sentence stands in."""
+        return self.document.section_of(self.document.passages[line.passage])
 
-    def _section_path(self, index: int) -> tuple[int, ...]:
-        sections = self.document.sections
-        path = [index]
-        for earlier in range(index - 1, -1, -1):
-            if sections[earlier].level < sections[path[0]].level:
-                path.insert(0, earlier)
-        return tuple(path)
-
-    def _section_role(self, index: int) -> str:
-        sections = self.document.sections
-        own = sections[index]
-        if own.kind is SectionKind.REFERENCES:
-            return "skip"
-        if own.kind is SectionKind.ABSTRACT:
-            return "framing"
-        for step in reversed(self._section_path(index)):
-            section: Section = sections[step]
-            if normalize(section.title).lower() == normalize(self.document.title).lower():
-                continue
-            role = role_of_title(section.title)
-            if role is not None:
-                return role
-        return "method"
-
-    def _enter(self, passage: Passage) -> int:
-        """The block that `passage` belongs to; a new one where its section or its run-in heading begins one."""
-        section = passage.section
-        heading = run_in_heading(passage.text) if passage.kind is PassageKind.PARAGRAPH else None
-        current = self.blocks[-1] if self.blocks else None
-        if current is not None and current.section == section and heading is None:
-            return current.order
-        role = "framing" if section is None else self._roles[section]
-        title = "" if section is None else self.document.sections[section].title
-        if heading is not None:
-            title = heading
-            role = (role_of_title(heading) or role) if role not in ("skip", "framing") else role
-            if re.match(r"limitations?\b|contributions?\b|discussion\b", heading, re.IGNORECASE):
-                role = "framing"
-        elif section is not None and re.match(r"appendix\b|[A-Z]?\s?appendix", title, re.IGNORECASE):
-            role = "method"
-        path = () if section is None else self._section_path(section)
-        self.blocks.append(Block(len(self.blocks), section, title, role, path))
-        return len(self.blocks) - 1
-
-    def role(self, line: Line) -> str:
-        """The role of the block a sentence stands in."""
-        return self.blocks[line.block].role
-
-    def block_lines(self, block: int) -> list[Line]:
-        """The sentences of a block, in order."""
-        return [line for line in self.lines if line.block == block]
-
-    def section_title(self, block: int) -> str | None:
-        """The title of the numbered section around a block."""
-        section = self.blocks[block].section
-        return None if section is None else self.document.sections[section].title
+    def section_title(self, line: Line) -> str | None:
+        """The title of the section that a sentence stands in."""
+        section = self.section(line)
+        return None if section is None else section.title
 
     def quote(self, line: Line) -> TextEvidence:
         """A sentence as evidence."""
-        return TextEvidence(page=line.page, box=line.box, quote=line.text, section=self.section_title(line.block))
+        return TextEvidence(page=line.page, box=line.box, quote=line.text, section=self.section_title(line))
 
     def caption_evidence(self, table: Table) -> TableEvidence:
         """A table as a whole as evidence, quoted by its caption."""

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from extractors.result_tables import Axis, axis_kind
+from extractors.naming import UNNAMED, is_numeric
 from pipeline.task import NumericClaim
 
-__all__ = ["Roles", "roles_of"]
+__all__ = ["Axis", "Roles", "roles_of"]
 
-_KIND_ORDER: Final = {"method": 0, "number": 1, "setting": 2, "dataset": 3}
+_COUNTED: Final = re.compile(r" \d+$")
 
 
-_PROPERTY: Final = re.compile(
-    r"#?\s*(?:no\. of |number of |num\. )?(?:trainable |total |model )?(?:params?\b|parameters?\b)|(?:model |"
-    r"memory )size|"
-    r"(?:G?FLOPs|MACs)\b",
-    re.IGNORECASE,
-)
+class Axis(NamedTuple):
+    """A condition and the values it takes. `kind`: are they numbers, or names?"""
+
+    name: str
+    values: tuple[str, ...]
+    kind: Literal["name", "number"]
 
 
 class Roles(NamedTuple):
@@ -47,21 +47,18 @@ def roles_of(claims: Sequence[NumericClaim]) -> Roles:
         for condition in claim.conditions:
             values.setdefault(condition.name, {})[condition.value] = None
     complete = {name for name in values if all(any(c.name == name for c in claim.conditions) for claim in claims)}
-    varying = [
-        Axis(n, tuple(v), axis_kind(n, tuple(v))) for n, v in values.items() if len(v) > 1 or n not in complete
-    ]  # fmt: skip
+    varying = [_axis(n, tuple(v)) for n, v in values.items() if len(v) > 1 or n not in complete]
     fixed = tuple((n, next(iter(v))) for n, v in values.items() if len(v) == 1 and n in complete)
-    # the compared axis: methods first; among equals the one with most values, then the first in the table
-    # (`list.sort` shows an empty list to its own key function, hence `sorted`)
+    # the compared axis: names before numbers; what a header names before what none does; among equals the one with
+    # most values, then the first in the table (`list.sort` shows an empty list to its own key function)
     varying = sorted(
-        varying, key=lambda axis: (_goes_along(claims, axis, varying), _KIND_ORDER[axis.kind], -len(axis.values))
-    )
+        varying,
+        key=lambda axis: (
+            _goes_along(claims, axis, varying), axis.kind == "number", _is_unnamed(axis.name), -len(axis.values),
+        ),
+    )  # fmt: skip
     attributes: dict[str, tuple[str, dict[str, str]]] = {}
     axes: list[Axis] = []
-    compared = [axis for axis in varying if not _PROPERTY.match(axis.name)]
-    if compared:  # how many parameters a network has follows from what is varied; nobody sets it
-        attributes = {axis.name: (compared[0].name, {}) for axis in varying if axis not in compared}
-        varying = compared
     for axis in varying:
         owner = next((o for o in axes if _mapping(claims, o.name, axis.name) is not None), None)
         mapping = _mapping(claims, owner.name, axis.name) if owner else None
@@ -70,6 +67,14 @@ def roles_of(claims: Sequence[NumericClaim]) -> Roles:
         elif len(axis.values) > 1 or owner is None:
             axes.append(axis)
     return Roles(tuple(axes), attributes, fixed)
+
+
+def _axis(name: str, values: tuple[str, ...]) -> Axis:
+    return Axis(name, values, "number" if all(map(is_numeric, values)) else "name")
+
+
+def _is_unnamed(name: str) -> bool:
+    return _COUNTED.sub("", name) in UNNAMED.values()
 
 
 def _goes_along(claims: Sequence[NumericClaim], axis: Axis, varying: Sequence[Axis]) -> bool:

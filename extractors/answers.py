@@ -6,12 +6,37 @@ import re
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Final
 
-from extractors._vocabulary import WINNER
 from extractors.claims import Number, find_numbers, normalize
 from pipeline.task import Draft, NumericClaim
 
 __all__ = ["states_answer"]
 
+_WINNER: Final = re.compile(
+    r"\b(?:outperform\w*|beats?|beating|surpass\w*|superior|inferior|underperform\w*|exceeds?|dominates?|wins\b|"
+    r"tops\b|improvements? (?:of|over) .{0,40}?(?:is|are)\b|up to \d[\d.]*\s?%|(?:significant|dramatical|"
+    r"substantial|great|marked|slight|considerab|notab|clear|consistent)ly "
+    r"(?:reduc|improv|increas|decreas|boost|lower|enhanc|surpass|degrad|alleviat)\w*|"
+    r"(?:does|do|did) not (?:improve|help|hurt|degrade|reduce|increase|change)\b|(?:significant|large|clear|"
+    r"consistent|substantial|notable) (?:\w+ )?(?:improvement|gain|drop|"
+    r"decrease|increase|"
+    r"reduction|boost)s?\b|can (?:\w+ly )?(?:boost|improve|increase|reduce|hurt)\b|improv(?:es|ed|"
+    r"ing) (?:\w+ ){0,3}?(?:accurac\w+|performances?|results?|scores?|quality)\b|(?:is|are|was|"
+    r"were) (?:\w+ly )?improved|best[- ]perform\w+|(?:top|best) scorers?|ahead of(?! time)|ranks? (?:first|"
+    r"second|last|highest|lowest|best|worst)|leads? by|"
+    r"state[- ]of[- ]the[- ]art results?|advantages?|improves? (?:up)?on|(?:is|are|was|were|performs?|works?|does|do) "
+    r"(?:\w+ly |much |slightly |far )?(?:better|worse|best|worst|higher|lower|faster|slower|superior|stronger|weaker)|"
+    r"(?:better|worse|higher|lower|faster|slower|stronger|weaker|larger|smaller|more \w+|less \w+|fewer \w+)"
+    r"(?: \w+){0,3} than|(?!(?:other|rather)\b)\w+er than\b|\d\s?(?:×|x|times) (?:\w+ )?\w+er\b|differs? by|"
+    r"hardly matters?|(?:a|the) (?:reduction|"
+    r"improvement|increase|"
+    r"decrease) of|\d\s?%? (?:percentage )?(?:points? )?(?:above|below|against|versus|ahead)\b|achiev\w+ (?:the |a |"
+    r"an )?(?:best|highest|lowest|better|higher|lower|comparable|competitive)|"
+    r"(?:increases?|decreases?|improves?|degrades?|drops?|rises?|falls?|reduces?|boosts?|hurts?)"
+    r"(?: \w+){0,4} (?:monotonic\w*|significantly|dramatically|substantially|slightly|steadily|sharply|consistently|"
+    r"by|from|to \d)|not (?:statistically )?(?:significant|separable|distinguishable)|gains? of|no (?:gain|benefit|"
+    r"effect))",
+    re.IGNORECASE,
+)
 _ASKS: Final = re.compile(r"\b(?:whether|which|if|does|do|did|is|are|how|what|why|will|would|can)\b", re.IGNORECASE)
 _STATED: Final = re.compile(
     r"\b(?:confirms?|demonstrates?|reveals?|proves?|shows? that|we (?:find|found|observe) that|conclude[sd]?)\b",
@@ -64,7 +89,7 @@ def states_answer(text: str, draft: Draft) -> list[str]:
                 reasons.append(f"states {number.text}, the {claim.metric} of claim {claim.id}")
                 break
     for sentence in re.split(r"(?<=[.!?])\s+", text):
-        match = WINNER.search(sentence) or _STATED.search(sentence)
+        match = _WINNER.search(sentence) or _STATED.search(sentence)
         if match is not None and not _ASKS.search(sentence[: match.start()]):
             reasons.append(f"states a finding: `{match.group()}`")
     plain = normalize(text).lower()

@@ -19,8 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from extractors.index import Embed, Hit, Unit
-from extractors.refining import tokens
+from extractors.index import Embed, Hit, Unit, tokens
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import replace_directory

@@ -1,25 +1,19 @@
 """Numbers as papers print them, and the interval in which a reproduced number counts as equal.
 
-`find_numbers` reads running text, `parse_cell` a whole table cell, `printed_band` does the interval arithmetic,
-`text_claims` turns a result sentence into (metric, number, conditions). No opinion here about which sentences or tables
-are results: `extractors.takeaways` decides that.
+`find_numbers` reads running text, `parse_cell` a whole table cell, `printed_band` does the interval arithmetic. No
+opinion here about which sentences or tables are results.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from extractors._vocabulary import find_metric
 from pipeline.paper import Quantity
 from pipeline.task import Band
 
-__all__ = [
-    "Number", "TextClaim", "bound_or_range", "find_numbers", "normalize", "parse_cell", "printed_band", "symbols_in",
-    "text_claims",
-]  # fmt: skip
+__all__ = ["Number", "bound_or_range", "find_numbers", "normalize", "parse_cell", "printed_band", "symbols_in"]
 
 
 class Number(NamedTuple):
@@ -37,14 +31,6 @@ class Number(NamedTuple):
     uncertainty: float | None
     relation: str
     """`=` when stated exactly, `~` when approximately, `<` or `>` when it is a bound."""
-
-
-class TextClaim(NamedTuple):
-    """A number with the metric that its sentence ties it to."""
-
-    metric: str
-    number: Number
-    conditions: tuple[tuple[str, str], ...]
 
 
 _MANTISSA: Final = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+|\d+|\.\d+)"
@@ -68,13 +54,6 @@ _RELATION: Final = (
     (">", re.compile(r"(?:[>≥⩾]|\b(?:above|over|more than|at least|exceed(?:s|ing)?|greater than))\s*$", re.I)),
 )
 _FOOTNOTE: Final = re.compile(r"[\s]*(?:[†‡§¶*∗⋆♦♯#]|\((?:a|b|c|d|i|ii|iii)\))+$")
-_REFERENCE: Final = re.compile(
-    r"(?:\b(?:tables?|tab\.|figures?|figs?\.?|sections?|sec\.|§|eqs?\.|equations?|appendix|app\.|algorithms?|theorems?|"
-    r"lemmas?|chapter|ref\.|page|version|v|step|phase|python|cuda|research question|RQ|hypothesis)\s*|"
-    r"[\[(]\s?(?:[\w.]+,\s?)*)$",
-    re.IGNORECASE,
-)
-_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 
 def normalize(text: str) -> str:
@@ -95,7 +74,7 @@ def _decimal(mantissa: str, exponent: str | None) -> tuple[Decimal, int, Decimal
 
 
 def find_numbers(text: str) -> list[Number]:
-    """Every number of a sentence, left to right. References and years are among them; see `text_claims`."""
+    """Every number of a sentence, left to right. References and years are among them."""
     numbers: list[Number] = []
     for match in _NUMBER.finditer(text):
         before = text[: match.start()]
@@ -169,134 +148,6 @@ def symbols_in(text: str) -> list[tuple[str, str, int, int]]:
     ]
 
 
-_LINK_BEFORE: Final = re.compile(
-    r"^\s*(?:\([^()]{0,30}\)\s*)?(?:(?:of|is|was|are|were|at|to|reach(?:es|ed|ing)?|equals?|equal|stays?|remains?|"
-    r"drops?|"
-    r"rises?|falls?|grows?|ranges?|varies|goes|increases?|decreases?|improves?|averages?|only|just|still|has|value|"
-    r"values|and|the|from|"
-    r"[=:,]|[~∼≈<>≤≥]|between|below|above|under|over|about|around|less|more|than|at most|at least|"
-    r"(?:on|for|with|over|across|in)\s(?:[^,;.]|\.\d|,\d){1,60}?(?=\s?(?:[=:]|\bis\b|\bwas\b|\bof\b|\bto\b)))\s*)*$",
-    re.IGNORECASE,
-)
-_LINK_AFTER: Final = re.compile(r"^\s*(?:in|of)?\s*(?:the|a|an|points? of)?\s*(?:[a-z-]+\s){0,1}$", re.IGNORECASE)
-_TAKES_NUMBER: Final = re.compile(r"\s*(?:=|of|is|was|:)\s*[\d~<>]")
-
-
-_DIFFERENCE: Final = re.compile(
-    r"^\s*(?:percentage\s)?(?:points?\s)?(?:above|below|better|worse|higher|lower|more|less|over|ahead|within|of each|"
-    r"faster|slower|larger|smaller|points)\b",
-    re.IGNORECASE,
-)
-
-
-def _is_result(sentence: str, number: Number, taken: list[tuple[int, int]]) -> bool:
-    before = sentence[: number.start]
-    if _DIFFERENCE.match(sentence[number.end :]) or number.unit in ("points", "point", "pp", "percentage points"):
-        return False  # `5.2 points above` compares two results, it is not one
-    if re.search(r"\bup to (?:a|an)\s[^,;]{0,30}$", before, re.IGNORECASE):
-        return False
-    if any(start <= number.start < end for start, end in taken) or _REFERENCE.search(before):
-        return False
-    return not (_YEAR.fullmatch(number.text) and re.search(r"[(,]\s?$|\bin $", before))
-
-
-def text_claims(sentence: str, metric_symbols: Mapping[str, str] | None = None) -> list[TextClaim]:
-    """The numbers of a sentence that it ties to a metric, with the symbols it fixes as conditions.
-
-    Three shapes are read: `<metric> (of|is|=|to|:) <number>`, `<number>[%] <metric>`, and a number that continues an
-    enumeration (`0.204 and 0.198`). Anything else (counts, sizes, references, years) is left alone: what is not tied
-    to a metric in the sentence itself is no claim.
-
-    Args:
-        sentence: one sentence of the paper.
-        metric_symbols: symbols that stand for a metric nearby, e.g. `d` for `Cohen's d`.
-    """
-    symbols = symbols_in(sentence)
-    stand_ins = metric_symbols or {}
-    own = [(s, s + len(name), stand_ins[name]) for name, _, s, _ in symbols if name in stand_ins]
-    metrics = find_metric(sentence)
-    metrics = sorted(metrics + [m for m in own if not _inside(m[0], metrics)])
-    named = {sentence[start:end] for start, end, _ in metrics}
-    settings = [(s, e) for name, _, s, e in symbols if name not in named and not _inside(s, metrics)]
-    conditions = tuple((name, value) for name, value, s, e in symbols if (s, e) in settings)
-    claims: list[TextClaim] = []
-    previous: tuple[Number, str] | None = None
-    for number in find_numbers(sentence):
-        if not _is_result(sentence, number, settings):
-            continue
-        metric = _metric_of(sentence, number, metrics)
-        if metric is not None and _is_change(sentence, number, metric):
-            metric, previous = None, None
-        if metric is None and previous is not None:
-            between = sentence[previous[0].end : number.start]
-            if re.fullmatch(
-                r"\s*(?:\([^()]*\))?\s*(?:,|and|to|vs\.?|versus|or|→|,?\s?against|"
-                r",?\s?compared (?:to|with))\s*(?:and\s|against\s)?",
-                between,
-            ):
-                metric = previous[1]
-        if metric is not None:
-            claims.append(TextClaim(metric, number, conditions))
-            previous = (number, metric)
-    return claims
-
-
-_CHANGE: Final = re.compile(
-    r"^\s?(?:absolute |relative |respective )*(?:improvements?|gains?|increases?|reductions?|drops?|decreases?|"
-    r"differences?|gaps?|margins?|boosts?)\b",
-    re.IGNORECASE,
-)
-_REFERENCE_VALUE: Final = re.compile(
-    r"\b(?:worse|better|lower|higher|less|more|below|above) (?:than|to) (?:the |a |an )?$", re.IGNORECASE
-)
-
-
-def _is_change(sentence: str, number: Number, metric: str) -> bool:
-    """A difference (`a 4.6% accuracy improvement`), an end of a range or a value to compare with: no result itself."""
-    named = sentence.find(metric, number.end)
-    change = named >= 0 and named - number.end < 30 and _CHANGE.match(sentence[named + len(metric) :])
-    ranged = re.search(r"\d\s?%?[–−-]$", sentence[: number.start + 1]) or re.match(
-        r"\s?%?[–−-]\s?\d", sentence[number.end :]
-    )
-    return bool(change or ranged or _REFERENCE_VALUE.search(sentence[: number.start]))
-
-
-def _inside(position: int, metrics: list[tuple[int, int, str]]) -> bool:
-    """Is the symbol at `position` the end of a metric's name, as in `Cohen's d = 1.32`?"""
-    return any(start <= position < end for start, end, _ in metrics)
-
-
-def _metric_of(sentence: str, number: Number, metrics: list[tuple[int, int, str]]) -> str | None:
-    after = [m for m in metrics if m[0] >= number.end]
-    if after and not sentence[number.end : after[0][0]].strip() and not _TAKES_NUMBER.match(sentence, after[0][1]):
-        return None if _is_count(number, after[0][2]) else after[0][2]
-    for start, end, phrase in reversed([m for m in metrics if m[1] <= number.start]):
-        link = _without_symbols(re.sub(r"^\s?[×·/]\s?√?\s?\w+", "", sentence[end : number.start]))
-        if len(link) <= 70 and _LINK_BEFORE.match(link) and not find_numbers(link):
-            return _product(sentence, start, phrase)
-        break
-    if after and _LINK_AFTER.match(sentence[number.end : after[0][0]]):
-        return None if _is_count(number, after[0][2]) else after[0][2]
-    return None
-
-
-def _is_count(number: Number, phrase: str) -> bool:
-    """`5 errors` counts; it does not measure an error."""
-    return number.unit is None and number.decimals == 0 and phrase.lower().endswith("s")
-
-
-def _without_symbols(text: str) -> str:
-    for _, _, start, end in reversed(symbols_in(text)):
-        text = text[:start] + text[end:]
-    return text
-
-
-def _product(sentence: str, start: int, phrase: str) -> str:
-    """`RMSE × √n` is one metric: take the factor along."""
-    match = re.match(r"\s?[×·/]\s?√?\s?\w+", sentence[start + len(phrase) :])
-    return phrase + match.group() if match else phrase
-
-
-def bound_or_range(claim: TextClaim) -> str | None:
+def bound_or_range(number: Number) -> str | None:
     """Why a number of a sentence cannot be a point claim (`bound`, `approximate`), or None when it can."""
-    return {"<": "a bound", ">": "a bound", "~": "an approximate value"}.get(claim.number.relation)
+    return {"<": "a bound", ">": "a bound", "~": "an approximate value"}.get(number.relation)

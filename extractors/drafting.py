@@ -1,339 +1,346 @@
-"""Second pass: one draft per experiment, composed with the context that the rest of the paper gives.
+"""Drafts: each is made from one table of the paper and those of its cells that are claims.
 
-After EXP-Bench 3.2, stage 2.1: each subsection is implementation context or a candidate question (its role, see
-`extractors._reading`); the context is collected first and every draft is composed against it. A draft that would give
-its answer away, or that no sentence of method supports, is not made; the reason is reported.
+What ran decides which cells are: those whose numbers a run gave back. Without a run it is those that a committed file
+holds, or all that the table states; such a draft says so and is trusted little. Nothing here guesses what a sentence
+means: names come from labels and fields (`extractors.naming`), the method is the paper's own sentences as far as the
+code bears them out (`extractors.method`), and what stays open is asked of the reviewer.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple
 
-from extractors._fitness import DOUBT, doubts_of, unfit_reason
-from extractors._reading import Line, Reading, label_key, references_in
-from extractors._scope import scope_of
-from extractors._steps import is_row_debris
-from extractors._vocabulary import find_metric
+from extractors._reading import Reading, label_key, references_in
+from extractors._roles import Roles, roles_of
 from extractors.answers import states_answer
-from extractors.claims import find_numbers, normalize, symbols_in
-from extractors.method_text import Context, MethodLine, caption_text, method_lines, settings_for
+from extractors.claims import normalize, printed_band
+from extractors.method import Method
+from extractors.naming import ClaimedCell, Naming
 from extractors.outcome import compose_expected, repeats_claims
-from extractors.prose import clean_name, singular, slugify
-from extractors.questions import agent_instructions, closing_step, compose_question
-from extractors.takeaways import Experiment
-from extractors.variables import Plan, design_variables, plan_experiment
-from pipeline.schema import Problem, Severity
-from pipeline.task import Draft, Evidence
+from extractors.prose import shown_names
+from pipeline.match.records import CellMatch, TableMatch
+from pipeline.paper import Document, Quantity, Table
+from pipeline.schema import Problem, Record, Severity
+from pipeline.task import Condition, DesignVariable, Draft, Evidence, NumericClaim, TableEvidence
+from pipeline.text import slug
 
-__all__ = ["compose_draft", "confidence_parts", "unique_slugs"]
+__all__ = [
+    "FEWEST", "MAX_CLAIMS", "DraftResult", "Drafted", "Ground", "as_stated", "draft_tables", "ground_of",
+    "instructions", "stated", "unique_slugs", "why_no_results",
+]  # fmt: skip
 
-_COMPONENT: Final = "extract.drafting"
+_COMPONENT: Final = "draft"
+MAX_CLAIMS: Final = 100
+"""What a reviewer can still read through: the largest result table of nine papers but two holds fewer."""
+FEWEST: Final = 3
+"""Numbers of a table from which on a task is worth anybody's time."""
+_LISTED: Final = 6
+_OF_A_FILE: Final = 0.5
+"""What a committed file is worth beside a run that gives the same numbers: it tells where, and proves nothing."""
+_OF_THE_PAPER: Final = 0.2
+_OPEN: Final = 0.05
+"""Off the confidence for each question that is left to the reviewer, where no run stands behind the draft."""
 
 
-def compose_draft(context: Context, experiment: Experiment, problems: list[Problem]) -> Draft | None:
-    """Make one draft, or say in `problems` why there is none.
+class DraftResult(Record):
+    """Drafts, best first, and everything that was considered and refused."""
+
+    drafts: tuple[Draft, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+class Ground(NamedTuple):
+    """Which cells of a table are claims, and on what ground."""
+
+    table: int
+    """Index into the document's tables."""
+    cells: tuple[ClaimedCell, ...]
+    origin: Literal["run", "committed", "paper"] = "paper"
+    """Who holds the numbers: a run, a committed file, or the table alone."""
+    source: str = ""
+    """Name of the run or the file."""
+    missed: tuple[CellMatch, ...] = ()
+    """Cells for which the source has another number: no claims."""
+    code: str = ""
+    """Text of the files that ran for it: names, docstrings, comments."""
+    keys: Mapping[str, str] = {}
+    """Label of the paper -> name of the artefact's key that holds it (`method`), where one does."""
+
+
+def ground_of(
+    match: TableMatch, code: str = "", keys: Mapping[str, str] | None = None,
+    fields: Mapping[tuple[str, str], str] | None = None,
+) -> Ground:  # fmt: skip
+    """The numbers that matched as claims. A place in a committed file is no place in a run, and is left out.
 
     Args:
-        context: the paper with its index.
-        experiment: what the first pass stitched together.
-        problems: receives refusals and omissions.
+        match: as `as_stated` leaves it.
+        code: text of the files that ran.
+        keys: label of the paper -> name of the artefact's key that holds it.
+        fields: (source, place) of a number -> what the artefact calls it.
     """
-    reading = context.reading
-    plan = plan_experiment(reading, experiment, problems)
-    where = _where(experiment)
-    plan.fixed += _fixed_by_caption(plan)
-    plan.data = plan.data or _data(context, experiment, plan)
-    unfit = unfit_reason(experiment, plan)
-    if unfit is not None:
-        _report(problems, where, f"no task: {unfit}")
-        return None
-    names = _spelled_out(context, plan)
-    plan.shown = _symbols_spelled_out(reading, plan)
-    statements = _statements(experiment, plan)
-    expected = compose_expected(plan.claims, [line.text for line in statements])
-    probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
-    question = compose_question(plan, names, _topic(reading, experiment, plan))
-    scope = scope_of(context.labels, context.data, plan)
-    method = method_lines(context, experiment, plan, probe, scope)
-    if not method:
-        _report(problems, where, "no task: no sentence of the paper says how it was done without stating the result")
-        return None
-    settings = settings_for(context, experiment, plan, method, scope)
-    instructions = agent_instructions(plan, names)
-    text = " ".join([*(item.text for item in method), closing_step(plan, names)])
-    for field, content in (("question", question), ("method", text), ("agent instructions", instructions)):
-        given_away = states_answer(content, probe)
-        if given_away:
-            _report(problems, where, f"no task: its {field} would give the answer away ({given_away[0]})")
+    ran, called = match.origin == "run", fields or {}
+    cells = tuple(
+        ClaimedCell(
+            c.row, c.column, c.place if ran else "", c.factor if ran else 1.0, called.get((c.source, c.place), "")
+        )
+        for c in match.cells
+    )
+    return Ground(match.table, cells, match.origin, match.source, match.missed, code, keys or {})
+
+
+def stated(document: Document, table: int) -> Ground:
+    """All numbers of a table as claims, on no other ground than that it states them.
+
+    Args:
+        document: the structured reading.
+        table: index into its tables.
+    """
+    found = _stated_cells(document.tables[table])
+    return Ground(table, tuple(ClaimedCell(row, column) for row, column in found))
+
+
+def as_stated(document: Document, match: TableMatch) -> TableMatch:
+    """The match as claims: what cells state, without second numbers (deviations, ends of intervals).
+
+    Of a match with several runs only the numbers of the run that gave most of them: one task has one command.
+
+    Args:
+        document: the structured reading.
+        match: of one of its tables.
+    """
+    known = _stated_cells(document.tables[match.table])
+
+    def is_claim(cell: CellMatch) -> bool:
+        own = match.origin == "committed" or cell.source == match.source
+        return own and cell.part == 0 and (cell.row, cell.column) in known
+
+    return match.evolve(cells=tuple(filter(is_claim, match.cells)), missed=tuple(filter(is_claim, match.missed)))
+
+
+def _stated_cells(table: Table) -> dict[tuple[int, int], Quantity]:
+    """The numbers of the body, in reading order."""
+    return {
+        (cell.row, cell.column): cell.quantity
+        for cell in sorted(table.cells, key=lambda cell: (cell.row, cell.column))
+        if cell.quantity is not None and cell.row >= table.header_rows and cell.column >= table.stub_columns
+    }
+
+
+def why_no_results(table: Table) -> str:
+    """Why a table, by the form of its numbers, reports no results; empty when it may.
+
+    Measurements of one kind print with equally many decimals (or a percent sign, or a deviation) along a column or a
+    row; counts are whole, and settings of different kinds print each in its own way.
+
+    Args:
+        table: any table of a paper.
+    """
+    numbers = _stated_cells(table)
+    if len(numbers) < FEWEST:
+        return f"it states {len(numbers)} numbers, and a task needs {FEWEST}"
+    measured = max(_measured(numbers, axis) for axis in (0, 1))
+    if 2 * measured <= len(numbers):
+        return "most of its numbers are whole or print each with other digits, as counts and settings do"
+    return ""
+
+
+def _measured(numbers: Mapping[tuple[int, int], Quantity], axis: int) -> int:
+    """How many numbers look like measurements, taken row by row (0) or column by column (1)."""
+    lines: dict[int, list[Quantity]] = {}
+    for place, number in numbers.items():
+        lines.setdefault(place[axis], []).append(number)
+    count = 0
+    for line in lines.values():
+        usual = Counter(number.decimals for number in line).most_common(1)[0][0] if len(line) > 1 else 0
+        count += sum(
+            number.unit == "%" or number.uncertainty is not None or 0 < number.decimals == usual for number in line
+        )
+    return count
+
+
+# --- one draft -------------------------------------------------------------------------------------------------------
+
+
+class Drafted(NamedTuple):
+    """Drafts, and the grounds that they were made from, in the same order."""
+
+    result: DraftResult
+    grounds: tuple[Ground, ...]
+
+
+def draft_tables(document: Document, grounds: Sequence[Ground]) -> Drafted:
+    """One draft for each ground, in their order; where one cannot be made, the reason is among the problems.
+
+    Args:
+        document: the structured reading.
+        grounds: which cells of which tables are claims; at most one ground a table.
+    """
+    drafter = _Drafter(document)
+    made = [(draft, ground) for ground in grounds if (draft := drafter.draft(ground)) is not None]
+    drafts = tuple(unique_slugs([draft for draft, _ in made]))
+    return Drafted(DraftResult(drafts=drafts, problems=tuple(drafter.problems)), tuple(ground for _, ground in made))
+
+
+class _Drafter:
+    """Makes the drafts of one paper and collects what is left out and what is asked."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.reading = Reading(document)
+        self.method = Method(self.reading)
+        self.problems: list[Problem] = []
+
+    def draft(self, ground: Ground) -> Draft | None:
+        table = self.document.tables[ground.table]
+        where = f"{table.label} (page {table.page})"
+        reading = self.reading
+        naming = Naming(table, ground.cells[:MAX_CLAIMS], ground.keys)
+        claims = self._claims(table, naming, ground, where)
+        if len(claims) < FEWEST:
+            self._say(where, "no task: its labels do not tell its numbers apart")
             return None
-    design = design_variables(plan, [(s.name, s.value, s.evidence) for s in settings])
-    doubts = doubts_of(experiment, plan, len(method))
-    for doubt in doubts:
-        _report(problems, where, f"to check: {doubt}")
-    sure = sum(confidence_parts(experiment, plan, len(method), bool(settings)).values())
-    draft = Draft(
-        slug=_slug(experiment, plan), question=question, method=text, agent_instructions=instructions,
-        expected=expected,
-        constant=design["constant"], independent=design["independent"], dependent=design["dependent"],
-        hyperparameters=settings, evidence=_evidence(context, experiment, statements, method),
-        sections=_section_titles(reading, experiment),
-        confidence=round(max(0.0, min(1.0, sure) - DOUBT * len(doubts)), 3),
+        said = [line for line in reading.lines if label_key(table.label) in references_in(line.text)]
+        results = [line for line in said if repeats_claims(line.text, claims)]
+        expected = compose_expected(claims, [line.text for line in results])
+        probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
+        roles = roles_of(claims)
+        metrics = tuple(dict.fromkeys(claim.metric for claim in claims))
+        question, told = _question(table, metrics, roles, probe), instructions(claims, roles)
+        given_away = states_answer(question, probe) or states_answer(told, probe)
+        if given_away:
+            self._say(where, f"no task: its labels would give the answer away ({given_away[0]})")
+            return None
+        steps = self.method.borne_out(ground.code, probe)
+        open_ = self._ask(where, ground, naming, bool(steps))
+        self._say_what_is_left_out(table, ground, where)
+        result: list[Evidence] = [reading.caption_evidence(table)]
+        return Draft(
+            slug=slug(f"{slug(table.label, 30)} {metrics[0]}", 60) or "experiment",
+            question=question,
+            method=" ".join(line.text for line in steps),
+            agent_instructions=told,
+            expected=expected,
+            constant=tuple(DesignVariable(name=name, values=(value,)) for name, value in roles.fixed),
+            independent=tuple(DesignVariable(name=axis.name, values=axis.values) for axis in roles.axes),
+            dependent=tuple(DesignVariable(name=metric) for metric in metrics),
+            evidence={
+                "question": tuple(result),
+                "method": tuple(reading.quote(line) for line in steps),
+                "expected": (*result, *(reading.quote(line) for line in results[:3])),
+            },
+            sections=tuple(dict.fromkeys(filter(None, map(reading.section_title, said)))),
+            confidence=_confidence(table, ground, open_),
+        )
+
+    def _claims(self, table: Table, naming: Naming, ground: Ground, where: str) -> tuple[NumericClaim, ...]:
+        """The claims, without those that nothing tells apart: whoever answers could not name them."""
+        quantities = _stated_cells(table)
+        named = [(cell, naming.of(cell)) for cell in ground.cells[:MAX_CLAIMS]]
+        alike = Counter((metric, conditions) for _, (metric, _, conditions) in named)
+        kept = [(cell, names) for cell, names in named if alike[names[0], names[2]] == 1]
+        if len(kept) < len(named):
+            self._say(where, f"left out: {len(named) - len(kept)} numbers that its labels do not tell apart")
+        return tuple(
+            _claim(table, cell, names, quantities[cell.row, cell.column], number, ran=ground.origin == "run")
+            for number, (cell, names) in enumerate(kept, 1)
+        )
+
+    def _say(self, where: str, message: str, severity: Severity = Severity.INFO) -> None:
+        self.problems.append(Problem(component=_COMPONENT, where=where, message=message, severity=severity))
+
+    def _ask(self, where: str, ground: Ground, naming: Naming, has_method: bool) -> int:
+        """What the reviewer has to say, one question each; returns how many."""
+        questions = [naming.doubt] if naming.doubt else []
+        if not has_method:
+            why = "no sentence of the paper is borne out by the code" if ground.code else "no code is known to give it"
+            questions.append(f"how is it done? Its method is empty, because {why}")
+        if ground.origin == "committed":
+            self._say(where, f"no run gives its numbers; {len(ground.cells)} stand in {ground.source}")
+        elif ground.origin == "paper":
+            self._say(where, "no run gives its numbers: all that the table states are claims")
+        for question in questions:
+            self._say(where, f"to check: {question}", Severity.WARNING)
+        return len(questions)
+
+    def _say_what_is_left_out(self, table: Table, ground: Ground, where: str) -> None:
+        for cell in ground.missed[:_LISTED]:
+            shown = f"{cell.where} {cell.observed * cell.factor:.6g}"
+            self._say(where, f"left out: row {cell.row}, column {cell.column} prints {cell.text}, {shown}")
+        count, total = len(ground.cells) + len(ground.missed), len(_stated_cells(table))
+        if total > count:
+            whose = "this run does" if ground.origin == "run" else f"{ground.source} does"
+            self._say(where, f"left out: {total - count} more of its {total} numbers, which {whose} not hold")
+        if len(ground.cells) > MAX_CLAIMS:
+            self._say(where, f"left out: {len(ground.cells) - MAX_CLAIMS} more numbers: a task holds {MAX_CLAIMS}")
+
+
+def _claim(
+    table: Table, cell: ClaimedCell, names: tuple[str, str | None, tuple[Condition, ...]], quantity: Quantity,
+    number: int, *, ran: bool,
+) -> NumericClaim:  # fmt: skip
+    metric, unit, conditions = names
+    page, box = table.place_of(cell.row, cell.column)
+    evidence = TableEvidence(
+        label=table.label, page=page, box=box, row=cell.row, column=cell.column,
+        quote=table.grid[cell.row][cell.column], row_labels=table.row_labels(cell.row),
+        column_headers=table.column_headers(cell.column),
     )  # fmt: skip
-    return _checked(reading, draft, where, problems)
+    # what ran gave the number itself; where nothing did, the paper's own deviation says how far off one may be
+    spread = None if ran else quantity.uncertainty
+    return NumericClaim(
+        id=f"c{number}", metric=metric, value=quantity.value, text=normalize(table.grid[cell.row][cell.column]),
+        decimals=quantity.decimals, unit=quantity.unit or unit, uncertainty=quantity.uncertainty,
+        conditions=conditions, band=printed_band(quantity.value, 10.0**-quantity.decimals, spread),
+        evidence=(evidence,), place=cell.place, factor=cell.factor,
+    )  # fmt: skip
 
 
-def _fixed_by_caption(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """What the caption says all its numbers hold for: `Results on CIFAR-10-LT (IF=50)`."""
-    known = {axis.name for axis in (*plan.axes, *plan.sweeps)} | {name for name, _ in plan.fixed} | set(plan.attributes)
-    given: dict[str, set[str]] = {}
-    for name, value, _, _ in symbols_in(plan.caption):
-        given.setdefault(name, set()).add(value.rstrip(".,"))
-    single = [(name, values.pop()) for name, values in given.items() if len(values) == 1 and name not in known]
-    return tuple((name, value) for name, value in single if re.fullmatch(r"[\d.,]+%?", value))
+def _confidence(table: Table, ground: Ground, questions: int) -> float:
+    share = len(ground.cells) / max(len(_stated_cells(table)), 1)
+    if ground.origin == "run":
+        return round(0.5 + 0.5 * share, 3)
+    sure = _OF_A_FILE * share if ground.origin == "committed" else _OF_THE_PAPER * table.confidence
+    return round(max(0.0, sure - _OPEN * questions), 3)
 
 
-def _where(experiment: Experiment) -> str:
-    if experiment.table is not None:
-        return f"{experiment.label} (page {experiment.table.table.page})"
-    return f"{experiment.label} (page {experiment.statements[0].page})"
+# --- words -----------------------------------------------------------------------------------------------------------
 
 
-def _report(problems: list[Problem], where: str, message: str, severity: Severity = Severity.INFO) -> None:
-    problems.append(Problem(component=_COMPONENT, where=where, message=message, severity=severity))
+def _question(table: Table, metrics: Sequence[str], roles: Roles, probe: Draft) -> str:
+    """What is compared, on what, by which measure, as the labels say; with the caption where it tells no result."""
+    measured = shown_names(metrics)
+    named = [axis for axis in roles.axes if axis.kind == "name"]
+    swept = [axis for axis in roles.axes if axis.kind == "number"]
+    over = "".join(f" as {axis.name} goes from {axis.values[0]} to {axis.values[-1]}" for axis in swept)
+    if named:
+        first, others = named[0], named[1:]
+        across = "".join(f", for each of {shown_names(axis.values)}" for axis in others)
+        text = f"How do {shown_names(first.values)} compare in {measured}{across}{over}?"
+    elif swept:
+        text = f"How does {measured} change{over}?"
+    else:
+        text = f"What is the {measured}?"
+    caption = normalize(table.caption)
+    context = f"{text} The experiment is the one of the paper's {table.label}: “{caption}”"
+    return context if caption and not states_answer(context, probe) else text
 
 
-# --- context ---------------------------------------------------------------------------------------------------------
-
-
-_ON_DATA: Final = re.compile(
-    r"(?<!trained )(?<!tuned )\b(?:[Oo]n|over)\s(?P<data>(?:the\s)?(?!average|which|top|other|all|each|various|"
-    r"different|same|\d+ (?:random )?(?:seeds|runs|trials|folds|rep\w+|draws))(?:[^\s,;:.()]+\s){0,5}?[^\s,;:.()]+)"
-    r"(?=\s(?:with|using|at|for|and|by|is|was|are|when|over|from|in|under|across|vs)\b|\s?[,;:.(]|$)"
-)
-
-
-_IS_DATA: Final = re.compile(
-    r"^(?!.*\b(?:use|effect|choice|impact|number|importance|contribution|role|design|size) of\b).*"
-    r"(?:[A-Z]|\d|\b(?:data|sets?|corpus|corpora|benchmarks?|tasks?|problems?|images?|texts?|graphs?|points?|samples?|"
-    r"questions?|environments?|sequences?|functions?|splits?|recordings?|documents?|sentences?|prediction|detection|"
-    r"recognition|classification|translation|generation|retrieval|segmentation)\b)"
-)
-"""What an experiment can run on: a name, or a noun of data or of a task; `the use of repulsion` is neither."""
-
-
-_WHICH_DATA: Final = re.compile(r"(?:\s(?:in|from|of)\s[^,.;:(]{3,50}?)+(?=[,.;:(]|$)")
-"""What tells an unnamed task apart: `on word prediction in contexts from Wikicorpus`."""
-
-
-def _data(context: Context, experiment: Experiment, plan: Plan) -> str | None:
-    """What the experiment runs on, from its conditions or its caption: a phrase, or the one data set that it names."""
-    reading = context.reading
-    for name, value in plan.fixed:
-        if re.match(r"data|corpus|benchmark|task|environment|problem", name, re.IGNORECASE):
-            return value
-    if any(axis.kind == "dataset" and axis.name != "split" for axis in plan.axes):
-        return None
-    if experiment.table is not None:
-        match = _ON_DATA.search(caption_text(reading, experiment.table.table).split(". ")[0])
-        effect = match and re.search(r"\b(?:effect|impact|influence|ablation)s?\b", match.string[: match.start()], re.I)
-        if match and not effect and _IS_DATA.search(match["data"]) and not find_metric(match["data"]):
-            caption = match.string
-            more = None if re.search(r"[A-Z]", match["data"]) else _WHICH_DATA.match(caption, match.end())
-            return match["data"].strip() + (more.group().rstrip() if more else "")
-        named = {name for name in context.data if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", plan.caption)}
-        if len(named) == 1:
-            return named.pop()
-        if not named and len(context.data) == 1:
-            return next(iter(context.data))  # the only data set that any table of the paper names
-    return None
-
-
-def _spelled_out(context: Context, plan: Plan) -> dict[str, str]:
-    """Metric name -> the long form: an abbreviation's expansion, a symbol's definition, or the caption's own phrase."""
-    names: dict[str, str] = {}
-    for metric in plan.metrics:
-        head = metric.name.split()[0] if metric.name else ""
-        if metric.name in context.names:
-            names[metric.name] = context.names[metric.name]
-        elif len(head) <= 2 and head in context.names:
-            part = metric.name[len(head) :].strip()
-            names[metric.name] = f"{context.names[head]} ({part})" if part else context.names[head]
-    for metric in plan.metrics:
-        written = _as_written(context.reading, metric.name)
-        if written != metric.name:
-            names.setdefault(metric.name, written)
-    table = plan.experiment.table
-    if table is not None and len(plan.metrics) == 1:
-        caption = caption_text(context.reading, table.table)
-        name = plan.metrics[0].name
-        match = re.match(
-            rf"{re.escape(name)}\sof\s(?P<of>(?:[^.,;()]|\([^()]*\)|\.(?=\s[a-z])){{3,50}}?)"
-            r"(?=\s(?:by|for|on|with|across|under|at|when)\b|\s\(|[,;]|\.(?!\s?[a-z])|$)",
-            caption,
-        )
-        if match and name not in names:
-            names[name] = f"{name} of {match['of']}"
-    return names
-
-
-_BARE_QUANTITY: Final = re.compile(
-    r"(?:ratio|rate|percentage|percent|level|number|amount|fraction|proportion|size|degree|strength)s?\s?(?:\(%\))?",
-    re.IGNORECASE,
-)
-_VARIED: Final = re.compile(
-    r"\b(?:different|various|varying|several|increasing)\s(ratios|rates|percentages|levels|numbers|amounts|fractions|"
-    r"proportions|sizes|degrees|strengths)\sof\s((?:[a-z][\w-]*\s){0,3}[a-z][\w-]*)(?=[.,;(]|$)"
-)
-
-
-def _symbols_spelled_out(reading: Reading, plan: Plan) -> dict[str, str]:
-    """Axes whose header is a bare symbol, in the words of the caption: `by rate p of noise`, `by number of points`."""
-    table = plan.experiment.table
-    if table is None:
-        return {}
-    caption = caption_text(reading, table.table)
-    shown: dict[str, str] = {}
-    varied = set(_VARIED.findall(caption))
-    for axis in plan.axes:
-        if len(varied) == 1 and _BARE_QUANTITY.fullmatch(axis.name):
-            amount, of = next(iter(varied))
-            shown[axis.name] = f"{singular(amount)} of {of}"
-        if not re.fullmatch(r"[^\W\d_]{1,2}|[a-zA-Z](?:train|test|val|cal)", axis.name):
-            continue
-        symbol = (
-            rf"\b(?:by|against|over|versus)\s(?:the\s)?((?:[a-z][\w-]*\s){{1,4}}{axis.name}(?:\sof\s[a-z][a-z ]*)?)\b"
-        )
-        phrase = (
-            r"\bby\s(?:the\s)?(number of [a-z][a-z ]*|[a-z]+ (?:rate|size|level|strength|length|depth))(?=[.,;(]|$)"
-        )
-        match = re.search(symbol, caption) or re.search(phrase, caption)
-        heads = (text for row in table.table.grid[: table.table.header_rows] for text in row)
-        percent = any(re.match(rf"{re.escape(axis.name)}\s?[\[(]%", head) for head in heads)
-        if match is not None:
-            shown[axis.name] = match[1].strip() + (" (in %)" if percent else "")
-    return shown
-
-
-def _as_written(reading: Reading, name: str) -> str:
-    """A header in title case as the body writes its words: `Gauge Factor` -> `gauge factor`; `Rand Index` stays."""
-    if not re.fullmatch(r"[A-Z][a-z]+(?:[ -][A-Z]?[a-z]+)+", name):
-        return name
-    body = " ".join(line.text for line in reading.lines)
-    words = re.findall(r"[A-Za-z]+", name)
-    lower = all(re.search(rf"\b{word.lower()}\b", body) for word in words)
-    return name.lower() if lower else name
-
-
-def _topic(reading: Reading, experiment: Experiment, plan: Plan) -> str:
-    """` in the experiment on <title>`, for experiments that only a heading tells apart."""
-    if plan.data or any(axis.name != "statistic" for axis in plan.axes):
-        return ""
-    title = experiment.label if experiment.table is None else ""
-    section = reading.section_title(experiment.blocks[0]) if experiment.blocks else None
-    if re.match(r"results?\b|findings?\b|analysis\b", title, re.IGNORECASE) or not title:
-        title = section or ""
-    title = re.sub(r"^(?:[A-Z]|\d+(?:\.\d+)*|[IVX]+)\.?\s+(?=[A-Z])", "", title).strip(" .?!")
-    return f" in the experiment on {clean_name(title)}" if title else ""
-
-
-# --- evidence -------------------------------------------------------------------------------------------------------
-
-
-def _statements(experiment: Experiment, plan: Plan) -> list[Line]:
-    """Result sentences in reading order without repetitions: whole ones that are about this experiment's own numbers.
-
-    Beside a table a sentence must repeat its numbers, or give none and refer to it or stand where it is discussed.
-    """
-    seen: dict[str, Line] = {}
-    key = label_key(experiment.label)
-    for line in experiment.statements:
-        if is_row_debris(line.text) or len(re.findall(r"[A-Za-z]{2,}", line.text)) < 5:
-            continue
-        if experiment.table is not None:
-            keys = references_in(line.text)
-            results = any(number.decimals or number.unit == "%" for number in find_numbers(line.text))
-            told = repeats_claims(line.text, plan.claims) if results else key in keys or line.block in experiment.blocks
-            if not told or (keys and key not in keys):
-                continue
-        seen.setdefault(normalize(line.text).lower(), line)
-    return list(seen.values())
-
-
-def _evidence(
-    context: Context, experiment: Experiment, statements: Sequence[Line], method: Sequence[MethodLine]
-) -> dict[str, tuple[Evidence, ...]]:
-    reading = context.reading
-    table: list[Evidence] = [reading.caption_evidence(experiment.table.table)] if experiment.table else []
-    claims: list[Evidence] = [reading.quote(line) for line in statements]
-    headlines: list[Evidence] = [reading.quote(line) for line in experiment.headlines[:3]]
-    mentions: list[Evidence] = [reading.quote(line) for line in experiment.mentions[:2]]
-    return {
-        "question": (*table, *mentions) or tuple(claims[:2]),
-        "method": tuple(reading.quote(item.line) for item in method),
-        "expected": (*table, *claims, *headlines),
-    }
-
-
-def _section_titles(reading: Reading, experiment: Experiment) -> tuple[str, ...]:
-    titles: dict[str, None] = {}
-    for block in experiment.blocks:
-        title = reading.section_title(block)
-        if title:
-            titles[title] = None
-    return tuple(titles)
-
-
-def _slug(experiment: Experiment, plan: Plan) -> str:
-    words = slugify(experiment.label)
-    caption = experiment.table.table.caption.lower() if experiment.table else ""
-    for word in ("ablation", "robustness", "sensitivity", "runtime", "comparison", "generalization"):
-        if word in caption and word not in words:
-            words += f"-{word}"
-            break
-    metric = slugify(plan.metrics[0].name) if plan.metrics else ""
-    slug = f"{words[:40].strip('-')}-{metric}" if metric and metric not in words else words
-    return re.sub(r"-+", "-", slug)[:60].strip("-") or "experiment"
-
-
-def confidence_parts(experiment: Experiment, plan: Plan, method: int, settings: bool) -> dict[str, float]:
-    """What a draft's confidence is made of; the parts add up to at most 1.
-
-    `source`: 0.35 times the table's own confidence, 0.2 for sentences. `metric`: 0.15 when every metric has a known
-    direction or an arrow, 0.08 otherwise. `method`: 0.15 from three sentences on, 0.08 below. `conditions`: up to 0.15,
-    the share of claims that say what they hold for. `headline`: 0.1 when abstract or conclusion repeats it.
-    `discussed`: 0.05 when a sentence states its result in words. `settings`: 0.05 when any were found.
+def instructions(claims: Sequence[NumericClaim], roles: Roles) -> str:
+    """The goal and the form of the answer; levels of numeric sweeps are design and left to the agent.
 
     Args:
-        experiment: the experiment.
-        plan: its claims and variables.
-        method: number of method sentences.
-        settings: whether any setting was found.
+        claims: what is to be measured.
+        roles: of their conditions.
     """
-    known = all(metric.direction for metric in plan.metrics)
-    told = sum(bool(claim.conditions) for claim in plan.claims) / max(len(plan.claims), 1)
-    return {
-        "source": 0.35 * experiment.table.table.confidence if experiment.table else 0.2,
-        "metric": 0.15 if known else 0.08,
-        "method": 0.15 if method >= 3 else 0.08,
-        "conditions": 0.15 * told,
-        "headline": 0.1 if experiment.headlines else 0.0,
-        "discussed": 0.05 if experiment.statements else 0.0,
-        "settings": 0.05 if settings else 0.0,
-    }
-
-
-def _checked(reading: Reading, draft: Draft, where: str, problems: list[Problem]) -> Draft | None:
-    """The last look: every span must stand in the document."""
-    spans = [span for spans in draft.evidence.values() for span in spans]
-    spans += [span for setting in draft.hyperparameters for span in setting.evidence]
-    missing = [span for span in spans if not reading.supports(span)]
-    if missing:
-        _report(problems, where, f"no task: a quoted span does not stand on page {getattr(missing[0], 'page', '?')}",
-                Severity.WARNING)  # fmt: skip
-        return None
-    return draft
+    measures = dict.fromkeys(f"{c.metric} (in {c.unit})" if c.unit else c.metric for c in claims)
+    lines = ["Plan, implement and run the experiment that answers the question, then report what you measured."]
+    lines += [f"- Compared: {axis.name} ({'; '.join(axis.values)})." for axis in roles.axes if axis.kind == "name"]
+    lines.append(f"- Measured: {'; '.join(measures)}.")
+    lines.append("- Report one number for each metric and condition, with all the digits that were computed.")
+    return "\n".join(lines)
 
 
 def unique_slugs(drafts: Sequence[Draft]) -> list[Draft]:

@@ -8,6 +8,7 @@ hit cites its unit, and a unit its page and boxes. Text that a reader of the pag
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -16,16 +17,30 @@ from typing import Final, NamedTuple, Protocol
 import bm25s
 import numpy as np
 
-from extractors.refining import tokens
+from extractors.claims import normalize
 from pipeline.paper import Box, Document, SectionKind
 
-__all__ = ["DenseIndex", "Embed", "FusedIndex", "Hit", "LexicalIndex", "PaperIndex", "Unit", "units_of"]
+__all__ = ["DenseIndex", "Embed", "FusedIndex", "Hit", "LexicalIndex", "PaperIndex", "Unit", "tokens", "units_of"]
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Texts to vectors, one each, e.g. `pipeline.llm.ModelClient.embed`."""
 
 _RANK_OFFSET: Final = 60
 """Reciprocal rank fusion as Cormack et al. (SIGIR 2009) tuned it: 1 / (60 + rank)."""
+
+
+_STOP: Final = frozenset({
+    "the", "a", "an", "of", "and", "or", "to", "in", "on", "for", "with", "by", "is", "are", "was", "were", "be",
+    "as", "at", "from", "that", "this", "these", "those", "it", "its", "we", "our", "which", "can", "has", "have",
+    "had", "not", "no", "than", "then", "also", "such", "each", "both", "all", "into", "over", "under", "using",
+    "used", "use", "between", "their", "they",
+})  # fmt: skip
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-case words and symbols without stop words; plural `s` dropped, so that `seeds` finds `seed`."""
+    words = re.findall(r"[^\W_]+(?:[-'][^\W_]+)*", normalize(text).lower())
+    return [w[:-1] if len(w) > 3 and w.endswith("s") and not w.endswith("ss") else w for w in words if w not in _STOP]
 
 
 class Unit(NamedTuple):

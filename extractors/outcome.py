@@ -1,8 +1,8 @@
 """The expected outcome of a draft: orderings and a summary in words, composed from its claims alone.
 
-Everything here is computed from the claims, so that the same words can be composed again when validation has dropped
-some of them (`restate_expected`): the text never states a number that no remaining claim holds. Non-goal: listing all
-numbers; the claims hold them.
+Orderings say what is larger, not what is better. Everything here is computed from the claims, so that the same words
+can be composed again when validation has dropped some of them (`restate_expected`): the text never states a number that
+no remaining claim holds. Non-goal: listing all numbers; the claims hold them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, Literal
 
-from extractors._roles import Roles, roles_of
-from extractors._vocabulary import direction_of
+from extractors._roles import Axis, Roles, roles_of
 from extractors.claims import Number, find_numbers, symbols_in
-from extractors.prose import capitalise, clean_name, join_names, lower_first, plain_number, plural, spoken, with_article
-from extractors.result_tables import Axis
+from extractors.prose import capitalise, join_names, plain_number
 from pipeline.task import Expected, NumericClaim
 
 __all__ = ["compose_expected", "repeats_claims", "restate_expected"]
@@ -25,8 +23,6 @@ __all__ = ["compose_expected", "repeats_claims", "restate_expected"]
 Comparison = tuple[str, Literal["<", ">", "="], str]
 _MAX_COMPARISONS: Final = 40
 _MAX_SENTENCES: Final = 6
-_MAX_LISTED: Final = 8
-"""A summary is read, not searched: what a reviewer reads at one go; the claims hold the rest."""
 _MAX_QUOTES: Final = 3
 _MAX_SERIES: Final = 4
 _STATES: Final = "The paper states: "
@@ -119,15 +115,17 @@ def _is_value(number: Number, claim: NumericClaim) -> bool:
 # --- orderings -------------------------------------------------------------------------------------------------------
 
 
+_Key = tuple[tuple[str, str], ...]
+_Groups = dict[_Key, list[NumericClaim]]
+_THOUSANDS: Final = {"K": 1e3, "M": 1e6, "B": 1e9}
+
+
 def _value_of(claim: NumericClaim, axis: str) -> str | None:
     return next((c.value for c in claim.conditions if c.name == axis), None)
 
 
 def _metrics(claims: Sequence[NumericClaim]) -> list[str]:
     return list(dict.fromkeys(claim.metric for claim in claims))
-
-
-_Groups = dict[tuple[tuple[str, str], ...], list[NumericClaim]]
 
 
 def _groups(claims: Sequence[NumericClaim], metric: str, roles: Roles, along: str) -> _Groups:
@@ -141,30 +139,26 @@ def _groups(claims: Sequence[NumericClaim], metric: str, roles: Roles, along: st
     return groups
 
 
-def _ordered(claims: Sequence[NumericClaim], direction: int) -> list[NumericClaim]:
-    """Best first; where the metric does not say what is better, largest first. Ties keep the table's order."""
-    return sorted(claims, key=lambda claim: -_size(claim) if direction >= 0 else _size(claim))
-
-
-_THOUSANDS: Final = {"K": 1e3, "M": 1e6, "B": 1e9}
-
-
 def _size(claim: NumericClaim) -> float:
     """The value for comparing: `1.7K` tokens are more than 980."""
     return claim.value * _THOUSANDS.get(claim.unit or "", 1.0)
 
 
+def _ordered(claims: Sequence[NumericClaim]) -> list[NumericClaim]:
+    """Largest first; ties keep the table's order."""
+    return sorted(claims, key=lambda claim: -_size(claim))
+
+
 def _comparisons(claims: Sequence[NumericClaim], roles: Roles) -> tuple[Comparison, ...]:
     """Relations that must hold among reproduced values.
 
-    Along a numeric axis from step to step, else best against second best and against the worst. Differences within the
-    bands of the two claims are no claim and are left out.
+    Along a numeric axis from step to step, else largest against second largest and against the smallest. Differences
+    within the bands of the two claims are no claim and are left out.
     """
     found: list[Comparison] = []
-    if not roles.axes or roles.axes[0].name == "statistic" or roles.axes[0].kind == "dataset":
-        return ()  # a number on one data set is not comparable with that on another
-    first = roles.axes[0]
-    for metric in _metrics(claims):
+    first = next(iter(roles.axes), None)
+    for metric in _metrics(claims) if first is not None else ():
+        assert first is not None
         for members in _groups(claims, metric, roles, first.name).values():
             if len({_value_of(claim, first.name) for claim in members}) < 2:
                 continue
@@ -173,7 +167,7 @@ def _comparisons(claims: Sequence[NumericClaim], roles: Roles) -> tuple[Comparis
             if first.kind == "number":
                 pairs = list(pairwise(members))
             else:
-                ranked = _ordered(members, direction_of(metric))
+                ranked = _ordered(members)
                 pairs = [(ranked[0], ranked[1])] + ([(ranked[0], ranked[-1])] if len(ranked) > 2 else [])
             for a, b in pairs:
                 if a.band.low > b.band.high or b.band.low > a.band.high:
@@ -195,15 +189,9 @@ def _shown(claim: NumericClaim) -> str:
 
 def _under(key: Sequence[tuple[str, str]]) -> str:
     """Conditions as they stand in a sentence: `Spirals, asymmetric noise` or `n = 200`."""
-    told = []
-    for name, value in key:
-        if re.fullmatch(r"(?:none|no|yes|all|both|full|true|false|on|off)", value, re.IGNORECASE):
-            told.append(f"{clean_name(name)} {value}")
-        else:
-            told.append(
-                value if re.search(r"[^\W\d_].?[^\W\d_]", value) else f"{clean_name(name)} = {plain_number(value)}"
-            )
-    return ", ".join(told)
+    return ", ".join(
+        value if re.search(r"[^\W\d_].?[^\W\d_]", value) else f"{name} = {plain_number(value)}" for name, value in key
+    )
 
 
 def _begun(sentence: str) -> str:
@@ -219,29 +207,19 @@ def _sentences(claims: Sequence[NumericClaim], roles: Roles) -> list[str]:
         told = _of_metric(claims, metric, roles)
         sentences += told if len(metrics) <= 2 else told[:1]
     if rest:
-        sentences.append(f"The claims also give {join_names([lower_first(name) for name in rest])}.")
+        sentences.append(f"The claims also give {join_names(rest)}.")
     return [_begun(sentence) for sentence in sentences]
 
 
 def _of_metric(claims: Sequence[NumericClaim], metric: str, roles: Roles) -> list[str]:
     own = [claim for claim in claims if claim.metric == metric]
     axes = [axis for axis in roles.axes if len({_value_of(claim, axis.name) for claim in own} - {None}) > 1]
-    name = lower_first(metric)
     if len(own) == 1 or not axes:
         values = join_names([_shown(claim) for claim in own])
         where = f" ({_under([(c.name, c.value) for c in own[0].conditions])})" if own[0].conditions else ""
-        return [f"{name} is {values}{where}."]
-    if axes[0].name == "statistic":
-        told = [f"{_value_of(claim, 'statistic') or 'value'} {_shown(claim)}" for claim in own]
-        return [f"of {name} the {join_names(told)} are given."]
+        return [f"{metric} is {values}{where}."]
     numeric = next((axis for axis in axes if axis.kind == "number" and len(axis.values) > 2), None)
-    if numeric is not None:
-        return _trend(claims, metric, roles, numeric)
-    if axes[0].kind == "dataset":
-        listed = [_told(claim, axes[0], roles) for claim in own[:_MAX_LISTED]]
-        more = [f"further {lower_first(metric)} values are in the claims"] if len(own) > _MAX_LISTED else []
-        return [f"{name} is {join_names([*listed, *more])}."]
-    return _ranking(claims, metric, roles, axes[0])
+    return _ranking(claims, metric, roles, axes[0]) if numeric is None else _trend(claims, metric, roles, numeric)
 
 
 def _trend(claims: Sequence[NumericClaim], metric: str, roles: Roles, axis: Axis) -> list[str]:
@@ -254,9 +232,9 @@ def _trend(claims: Sequence[NumericClaim], metric: str, roles: Roles, axis: Axis
         of = f" for {_under(key)}" if key else ""
         run = f"from {_shown(members[0])} to {_shown(members[-1])}{of}{_extreme(members, axis)}"
         runs.setdefault(_ends(members, axis), []).append(run)  # not every series runs over the same stretch
-    name, measured = with_article(spoken(axis.name)), lower_first(metric)
     told = [
-        f"as {name} goes from {low} to {high}, {measured} goes {join_names(own)}." for (low, high), own in runs.items()
+        f"as {axis.name} goes from {low} to {high}, {metric} goes {join_names(own)}."
+        for (low, high), own in runs.items()
     ]
     left = len(series) - sum(len(own) for own in runs.values())
     more = [f"The other {left} series change less." if left > 1 else "The other series changes less."] if left else []
@@ -280,80 +258,27 @@ def _extreme(members: Sequence[NumericClaim], axis: Axis) -> str:
 
 
 def _ranking(claims: Sequence[NumericClaim], metric: str, roles: Roles, axis: Axis) -> list[str]:
+    """What has the largest value in how many of the groups, and where the values lie furthest apart."""
     groups = [(key, members) for key, members in _groups(claims, metric, roles, axis.name).items() if len(members) > 1]
-    direction = direction_of(metric)
-    word, name = "lowest" if direction < 0 else "highest", lower_first(metric)
     if not groups:
         own = [claim for claim in claims if claim.metric == metric]
-        return [f"{name} is {join_names([_told(claim, axis, roles) for claim in own[:_MAX_SERIES]])}."]
+        told = [f"{_shown(claim)} for {_under([(c.name, c.value) for c in claim.conditions])}" for claim in own]
+        return [f"{metric} is {join_names(told[:_MAX_SERIES])}."]
     if len(groups) == 1:
-        return [f"{name} is {word} for {_listed(_ordered(groups[0][1], direction), axis)}."]
-    leads, seconds = _places(groups, axis, direction)
-    most = max(leads.values())
-    leaders = [label for label in leads if leads[label] == most]
-    first = _count_phrase(most, groups)
-    others = [f"for {label} in {count}" for label, count in leads.most_common() if count < most][:2]
-    told = f"{name} is {word} for {join_names(leaders)} {first}{' each' if len(leaders) > 1 else ''}"
-    if len(leaders) == 1 and most == len(groups):
-        told += _values_of_leader(groups, axis, leaders[0])
-        label, count = (seconds.most_common(1) or [("", 0)])[0]
-        if 2 * count > len(groups):
-            told += f"; second is {label} in {'all' if count == most else count} of them"
-    elif others:
-        told += f", {join_names(others)}"
-    if sum(leads.values()) > len(groups):
-        told += " (ties counted for each)"
-    spread = max(groups, key=lambda item: max(map(_size, item[1])) - min(map(_size, item[1])))
-    ranked = _listed(_ordered(spread[1], direction), axis)
-    where = f" for {_under(spread[0])}" if spread[0] else ""
-    return [f"{told}.", f"the values lie furthest apart{where}: {ranked}."]
-
-
-_Grouped = Sequence[tuple[tuple[tuple[str, str], ...], Sequence[NumericClaim]]]
-
-
-def _places(groups: _Grouped, axis: Axis, direction: int) -> tuple[Counter[str], Counter[str]]:
-    """How often each label comes first (ties count for each), and second where at least three are compared."""
+        return [f"{metric} is highest for {_listed(_ordered(groups[0][1]), axis)}."]
     leads: Counter[str] = Counter()
-    seconds: Counter[str] = Counter()
     for _, members in groups:
-        ranked = _ordered(members, direction)
-        leads.update(_value_of(c, axis.name) or "the rest" for c in ranked if _size(c) == _size(ranked[0]))
-        below = [c for c in ranked if _size(c) != _size(ranked[0])]
-        if len(members) > 2 and below:
-            seconds.update(_value_of(c, axis.name) or "the rest" for c in below if _size(c) == _size(below[0]))
-    return leads, seconds
-
-
-def _count_phrase(count: int, groups: _Grouped) -> str:
-    """`for both datasets`, `in 5 of 8 combinations of noise and problem`."""
-    names = [clean_name(name) for name, _ in groups[0][0]]
-    total = len(groups)
-    if len(names) == 1:
-        noun = plural(names[0])
-        return (f"for both {noun}" if total == 2 else f"for all {total} {noun}") if count == total else (
-            f"for {count} of {total} {noun}"
-        )  # fmt: skip
-    of = f"combinations of {join_names(names)}" if names else "settings"
-    return f"in all {total} {of}" if count == total else f"in {count} of {total} {of}"
-
-
-def _values_of_leader(groups: _Grouped, axis: Axis, label: str) -> str:
-    """The leader's values: each of them where they are few, else from the lowest to the highest."""
-    own = [c for _, members in groups for c in members if (_value_of(c, axis.name) or "the rest") == label]
-    if len(own) <= 3:
-        return f" ({join_names([_shown(claim) for claim in own])})"
-    low, high = min(own, key=lambda c: c.value), max(own, key=lambda c: c.value)
-    return f" ({_shown(low)} to {_shown(high)})" if low.value < high.value else f" ({_shown(low)})"
-
-
-def _told(claim: NumericClaim, axis: Axis, roles: Roles) -> str:
-    """A claim with what sets it apart: the value of the axis and of the others that vary, not what all share."""
-    fixed = {name for name, _ in roles.fixed} | set(roles.attributes)
-    key = [(c.name, c.value) for c in claim.conditions if c.name != axis.name and c.name not in fixed]
-    label = _value_of(claim, axis.name)
-    told = [*([(axis.name, label)] if label else []), *key] or [(c.name, c.value) for c in claim.conditions]
-    return f"{_shown(claim)} {'on' if axis.kind == 'dataset' and label else 'for'} {_under(told)}"
+        top = max(map(_size, members))
+        leads.update(_value_of(claim, axis.name) or "the rest" for claim in members if _size(claim) == top)
+    told = [f"for {label} in {count}" for label, count in leads.most_common(3)]
+    names = join_names([name for name, _ in groups[0][0]]) or "settings"
+    ties = " (ties counted for each)" if sum(leads.values()) > len(groups) else ""
+    spread = max(groups, key=lambda item: max(map(_size, item[1])) - min(map(_size, item[1])))
+    where = f" for {_under(spread[0])}" if spread[0] else ""
+    return [
+        f"{metric} is highest {join_names(told)} of {len(groups)} ({names}){ties}.",
+        f"The values lie furthest apart{where}: {_listed(_ordered(spread[1]), axis)}.",
+    ]
 
 
 def _listed(ranked: Sequence[NumericClaim], axis: Axis) -> str:

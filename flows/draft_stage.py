@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from extractors.keyless import DraftResult, draft_tasks
+from extractors.drafting import DraftResult
+from extractors.keyless import draft_tasks
 from flows.engines import ModelEngine, parameters_of, prompts_digest
 from pipeline.llm import CacheMode, PromptRef
 from pipeline.paper import Document

@@ -9,7 +9,7 @@ import json
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from extractors.keyless import DraftResult
+from extractors.drafting import DraftResult
 from flows.summary import write_summary
 from pipeline.paper import Document
 from pipeline.schema import Problem

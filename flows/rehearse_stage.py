@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Final
 
 from extractors.claims import normalize
-from extractors.from_matches import Ran, as_stated, draft_matches
-from extractors.keyless import DraftResult
+from extractors.drafting import FEWEST, DraftResult, Ground, as_stated, draft_tables, ground_of
+from extractors.keyless import draft_tasks
 from flows.chains import Located
 from pipeline.data import open_data_phase
 from pipeline.locator import Chain, build_index
@@ -46,8 +46,6 @@ _MAX_COMMITTED: Final = 200_000
 _CODE: Final = (".py", ".ipynb", ".sh", ".r", ".R", ".yaml", ".yml", ".toml", ".cfg", ".json")
 _MAX_CODE: Final = 200_000
 _DRAWN: Final = "plot "
-_FEWEST: Final = 3
-"""Numbers of a table from which on a task is worth anybody's time."""
 
 
 class RunEvidence(Record):
@@ -88,6 +86,9 @@ def draft_from_runs(
 ) -> DraftedFromRuns:  # fmt: skip
     """Rehearse the repository and draft what its runs give of the paper's numbers.
 
+    Where they give nothing, what committed files hold is drafted, and tables of which nothing holds the numbers: these
+    drafts come without evidence, and say so.
+
     Args:
         workspace: where; `rehearsal/` holds the runs, `rehearsal.json` what they gave.
         settings: limits and budget.
@@ -98,7 +99,7 @@ def draft_from_runs(
         max_tasks: keep only the best ones; None keeps all.
 
     Returns:
-        The drafts; none where nothing of the paper came out, with the reasons among the problems.
+        The drafts, with the runs behind them where there are any; why others were not made is among the problems.
 
     Raises:
         ExpbenchError: the machinery failed; nothing is known.
@@ -114,8 +115,8 @@ def draft_from_runs(
         with workspace.ledger.timed(_STAGE):
             found = _rehearsed(workspace, settings, sandbox, snapshot, document, Details(reporter, _STAGE), max_tasks)
             workspace.finish(_STAGE, key, found)
-    claims = sum(len(draft.expected.claims) for draft in found.drafts.drafts)
-    reporter.end(_STAGE, f"{len(found.drafts.drafts)} tables of the paper came out of runs, with {claims} numbers")
+    claims = sum(len(draft.expected.claims) for draft in found.drafts.drafts[: len(found.evidence)])
+    reporter.end(_STAGE, f"{len(found.evidence)} tables of the paper came out of runs, with {claims} numbers")
     return found
 
 
@@ -135,30 +136,50 @@ def _rehearsed(
     held = [_of_run(run) for run in runs if run.ran]
     committed = _committed(snapshot)
     found = match_tables(document, [(item.source, item.observations) for item in (*held, *committed)])
-    matches = [match for match in (as_stated(document, item) for item in found) if len(match.cells) >= _FEWEST]
+    matches = [match for match in (as_stated(document, item) for item in found) if len(match.cells) >= FEWEST]
+    workspace.write_json(workspace.root / "rehearsal.json", _Summary(runs=tuple(runs), matches=tuple(matches)))
     by_run = {item.source.name: item for item in held}
     chosen, others, problems = _choose(matches, by_run, _read_by(runs, committed))
-    problems += [*_of_runs(runs), *_only_committed(document, matches, chosen)]
-    ran = [
-        Ran(
-            match,
-            _code_of(snapshot, by_run[match.source]),
-            _keys_of(match, by_run[match.source]),
-            _fields_of(match, by_run[match.source]),
-        )
-        for match in chosen
-    ]
-    drafts = draft_matches(document, ran)
-    workspace.write_json(workspace.root / "rehearsal.json", _Summary(runs=tuple(runs), matches=tuple(matches)))
-    evidence = [
-        _evidence([_run_of(by_run, match) for match in (best, *also)])
+    problems += _of_runs(runs)
+    if not chosen:
+        return _without_runs(document, matches, {item.source.name: item for item in committed}, problems, max_tasks)
+    problems += _only_committed(document, matches, chosen)
+    grounds = [_ground(match, by_run, _code_of(snapshot, by_run[match.source])) for match in chosen]
+    made = draft_tables(document, grounds)
+    behind = {
+        best.table: _evidence([_run_of(by_run, match) for match in (best, *also)])
         for best, also in zip(chosen, others, strict=True)
-    ]
-    kept = drafts.drafts[:max_tasks]
+    }
+    kept = made.result.drafts[:max_tasks]
     return DraftedFromRuns(
-        drafts=DraftResult(drafts=kept, problems=(*drafts.problems, *problems)),
-        evidence=tuple(evidence[: len(kept)]),
+        drafts=DraftResult(drafts=kept, problems=(*made.result.problems, *problems)),
+        evidence=tuple(behind[ground.table] for ground in made.grounds[: len(kept)]),
     )
+
+
+def _without_runs(
+    document: Document, matches: Sequence[TableMatch], committed: Mapping[str, _Held], problems: Sequence[Problem],
+    max_tasks: int | None,
+) -> DraftedFromRuns:  # fmt: skip
+    """Drafts where no run gives a number: of what committed files hold, then of what the paper alone states."""
+    grounds: dict[int, Ground] = {}
+    for match in sorted(matches, key=lambda item: -len(item.cells)):
+        if match.origin == "committed":
+            grounds.setdefault(match.table, _ground(match, committed))
+    made = draft_tasks(document, max_tasks=max_tasks, held=grounds)
+    return DraftedFromRuns(drafts=made.evolve(problems=(*made.problems, *problems)))
+
+
+def _ground(match: TableMatch, held: Mapping[str, _Held], code: str = "") -> Ground:
+    """A match as what a draft is made from, with the names that its sources give the numbers."""
+    seen = {(cell.source, cell.place): held[cell.source].by_place[cell.place] for cell in match.cells}
+    fields = {place: observation.labels[-1] for place, observation in seen.items() if observation.labels}
+    keys: dict[str, str] = {}
+    for observation in seen.values():
+        for name, value in observation.coordinates:
+            if name and value:
+                keys.setdefault(normalize(value), name)
+    return ground_of(match, code, keys, fields)
 
 
 def _evidence(runs: Sequence[Rehearsal]) -> RunEvidence:
@@ -298,22 +319,6 @@ def _code_of(snapshot: Snapshot, held: _Held) -> str:
     return "\n".join(
         snapshot.text(path, _MAX_CODE) for path in paths if path in known and path.endswith(_CODE)
     )  # fmt: skip
-
-
-def _fields_of(match: TableMatch, held: _Held) -> frozenset[str]:
-    """What the matched numbers are called in the run's output, each by its innermost label."""
-    seen = (held.by_place[cell.place] for cell in match.cells)
-    return frozenset(observation.labels[-1] for observation in seen if observation.labels)
-
-
-def _keys_of(match: TableMatch, held: _Held) -> dict[str, str]:
-    """Label of the paper -> name of the key under which the run wrote it."""
-    keys: dict[str, str] = {}
-    for cell in match.cells:
-        for name, value in held.by_place[cell.place].coordinates:
-            if name and value:
-                keys.setdefault(normalize(value), name)
-    return keys
 
 
 def from_run(task: Task, evidence: RunEvidence, snapshot: Snapshot, all_: Sequence[RunEvidence]) -> Located:

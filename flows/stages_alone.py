@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from extractors.keyless import DraftResult
+from extractors.drafting import DraftResult
 from flows.chains import Located, traced, with_chain
 from flows.engines import ModelEngine, ModelOptions, model_config, open_model
 from flows.review.content import listed_paths

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from extractors.crops import table_pictures
-from extractors.keyless import DraftResult
+from extractors.drafting import DraftResult
 from extractors.pdf import render_crop
 from flows.outcome import Outcome
 from pipeline.files import write_bytes

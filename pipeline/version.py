@@ -10,7 +10,7 @@ __all__ = ["STAGE_VERSIONS", "version"]
 
 STAGE_VERSIONS: Final[dict[str, str]] = {
     "extract": "3",
-    "draft": "6",
+    "draft": "7",
     "locate": "3",
     "trace": "3",
     "validate": "5",

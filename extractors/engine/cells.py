@@ -1,15 +1,15 @@
 """What a table's own labels say of a cell: the conditions and the unit that an answer left out.
 
 Numbers of a table mean nothing without their row and column: two claims of one table must never have the same
-conditions. Non-goal: deciding what a table is about (see `extractors.result_tables`).
+conditions. Non-goal: deciding what a table is about.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from extractors._table_layout import split_header
 from extractors.engine.evidence import compact, words_of
+from extractors.naming import split_unit
 from pipeline.paper import Table
 from pipeline.task import Condition, TableEvidence
 
@@ -19,7 +19,7 @@ __all__ = ["unit_of", "with_labels"]
 def unit_of(table: Table, cell: TableEvidence, metric: str) -> str | None:
     """A unit in brackets behind the metric, in its header, or in the caption: `Test accuracy (%)`."""
     for text in (metric, *cell.column_headers, *cell.row_labels):
-        unit = split_header(text)[1]
+        unit = split_unit(text)[1]
         if unit:
             return unit
     return "%" if "(%)" in table.caption else None
@@ -39,12 +39,12 @@ def with_labels(
     levels = [(label, names[0], n, stub) for n, (label, stub) in enumerate(_row_levels(table, place[0]))]
     levels += [(label, names[1], n, "") for n, label in enumerate(_column_levels(table, place[1]))]
     for label, said, level, header in levels:
-        value = split_header(label)[0] or label
+        value = split_unit(label)[0] or label
         given = said[level].strip() if level < len(said) else header
         silent = level < len(said) and not given and not all_labels
         if not label or silent or words_of(value) <= words_of(metric) or compact(value)[0] in values:
             continue
-        name = split_header(given)[0] or given or "setting"
+        name = split_unit(given)[0] or given or "setting"
         while name.lower() in found:
             name += " (2)"
         found[name.lower()] = Condition(name=name, value=value)
@@ -76,6 +76,6 @@ def _stub_names(table: Table) -> tuple[str, ...]:
     """What the header says of the label columns, outermost first: `Method`."""
     heads = table.grid[: table.header_rows]
     return tuple(
-        next((split_header(row[column])[0] for row in reversed(heads) if column < len(row) and row[column]), "")
+        next((split_unit(row[column])[0] for row in reversed(heads) if column < len(row) and row[column]), "")
         for column in range(table.stub_columns)
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extractors.claims import Number, bound_or_range, find_numbers, normalize, parse_cell, printed_band
-from extractors.claims import TextClaim as _TextClaim
+from extractors.drafting import MAX_CLAIMS
 from extractors.engine.cells import unit_of, with_labels
 from extractors.engine.evidence import Paper, Span, compact, contains, number_in, words_of
 from extractors.engine.said import (
@@ -25,8 +25,6 @@ from extractors.engine.said import (
     SaidTask,
     SaidVariable,
 )
-from extractors.takeaways import about_others
-from extractors.variables import MAX_CLAIMS
 from pipeline.paper import Table
 from pipeline.schema import Problem, Severity
 from pipeline.task import Condition, DesignVariable, Evidence, Hyperparameter, NumericClaim, TableEvidence
@@ -73,8 +71,6 @@ class CheckedTask:
     independent: list[Supported] = field(default_factory=list)
     dependent: list[Supported] = field(default_factory=list)
     settings: list[Hyperparameter] = field(default_factory=list)
-    agreed: int = 0
-    """Claims whose cell the keyless reading ties to the same metric."""
     dropped: int = 0
     """Things said about it that the paper does not support."""
 
@@ -113,7 +109,6 @@ class Checker:
     where: str
     problems: list[Problem]
     dropped: int = 0
-    agreed: int = 0
 
     def task(self, said: SaidTask, section: str) -> CheckedTask:
         """Everything of a candidate that the paper supports."""
@@ -126,7 +121,7 @@ class Checker:
         task.independent = self.variables(said.independent)
         task.dependent = self.variables(said.dependent)
         task.settings = self.settings(said.settings)
-        task.dropped, task.agreed = self.dropped, self.agreed
+        task.dropped = self.dropped
         return task
 
     def _drop(self, message: str, severity: Severity = Severity.WARNING) -> None:
@@ -189,12 +184,12 @@ class Checker:
             found = (self._from_cell(table, *c, said.metric, said.conditions, names, all_labels) for c in cells)
             return [claim for claim in found if claim is not None]
 
-        dropped, agreed, told = self.dropped, self.agreed, len(self.problems)
+        dropped, told = self.dropped, len(self.problems)
         claims = made(False)
         if len({claim.conditions for claim in claims}) == len(claims):
             return claims
         # what the answer calls no condition tells claims apart after all: they get every label
-        self.dropped, self.agreed = dropped, agreed
+        self.dropped = dropped
         del self.problems[told:]
         return made(True)
 
@@ -222,10 +217,7 @@ class Checker:
         if cell is None or quantity is None or row < table.header_rows:
             self._drop(f"{where} dropped: it holds no single result number")
             return None
-        keyless = self.paper.result_cells(table).get((row, column))
-        if keyless is not None:
-            self.agreed += bool(words_of(keyless.metric.name) & words_of(metric))
-        unit = quantity.unit or (keyless.quantity.unit if keyless is not None else None) or unit_of(table, cell, metric)
+        unit = quantity.unit or unit_of(table, cell, metric)
         local = " ".join([table.caption, *cell.row_labels, *cell.column_headers])
         kept = self._conditions(conditions, local, f"{metric} in {where}")
         kept = with_labels(kept, table, (row, column), metric, names, all_labels)
@@ -245,8 +237,7 @@ class Checker:
             self._drop(f"{of} dropped: its quote does not hold this number: `{_short(spans[0].text)}`")
             return None
         span, number = matches[0]
-        why = bound_or_range(_TextClaim(said.metric, number, ()))
-        why = "somebody else's result" if about_others(span.text) else why
+        why = bound_or_range(number)
         if why is not None:
             self._drop(f"{of} dropped: the paper gives {why}")
             return None

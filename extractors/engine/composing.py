@@ -10,22 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from extractors._roles import roles_of
-from extractors._vocabulary import direction_of
+from extractors._roles import Roles, roles_of
 from extractors.answers import states_answer
 from extractors.claims import find_numbers
+from extractors.drafting import instructions
 from extractors.engine.asking import Asker
 from extractors.engine.checking import CheckedTask, Step, Supported
 from extractors.engine.evidence import Paper
 from extractors.engine.said import QuestionAnswer
 from extractors.outcome import compose_expected
-from extractors.prose import slugify
-from extractors.questions import agent_instructions, closing_step
-from extractors.result_tables import Axis, Metric
-from extractors.takeaways import Experiment
-from extractors.variables import Plan
 from pipeline.schema import Problem, Severity
 from pipeline.task import DesignVariable, Draft, Evidence, Expected, TableEvidence
+from pipeline.text import slug
 
 __all__ = ["compose", "confidence_parts", "lacks"]
 
@@ -60,7 +56,7 @@ def compose(asker: Asker, paper: Paper, task: CheckedTask) -> tuple[Draft | None
 
     expected = compose_expected(task.claims, [span.text for span in task.statements])
     probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
-    plan = _plan(task)
+    roles = roles_of(task.claims)
     steps = _steps(task, probe, problems, where)
     if not steps:
         return refuse("no step of its method has a sentence of the paper behind it without stating the result")
@@ -69,16 +65,16 @@ def compose(asker: Asker, paper: Paper, task: CheckedTask) -> tuple[Draft | None
     if question is None:
         return refuse("its question gives the answer away, and so does the one worded again")
     settings = [s for s in task.settings if not states_answer(f"{s.name} = {s.value}", probe)]
-    method = " ".join([*(_sentence(step.text) for step in steps), closing_step(plan, {})])
-    instructions = agent_instructions(plan, {})
-    for field, text in (("method", method), ("agent instructions", instructions)):
+    method = " ".join(_sentence(step.text) for step in steps)
+    told = instructions(task.claims, roles)
+    for field, text in (("method", method), ("agent instructions", told)):
         given_away = states_answer(text, probe)
         if given_away:
             return refuse(f"its {field} would give the answer away ({given_away[0]})")
-    design = _design(task, plan)
+    design = _design(task, roles)
     evidence = _evidence(paper, task, steps, design)
     draft = Draft(
-        slug=_slug(task, expected), question=question, method=method, agent_instructions=instructions,
+        slug=_slug(task, expected), question=question, method=method, agent_instructions=told,
         expected=expected, constant=_variables(design["constant"]), independent=_variables(design["independent"]),
         dependent=_variables(design["dependent"]), hyperparameters=tuple(settings), evidence=evidence,
         sections=(task.section,), confidence=round(min(1.0, sum(confidence_parts(task, steps).values())), 3),
@@ -92,41 +88,21 @@ def compose(asker: Asker, paper: Paper, task: CheckedTask) -> tuple[Draft | None
 def confidence_parts(task: CheckedTask, steps: Sequence[Step]) -> dict[str, float]:
     """What a draft's confidence is made of; the parts add up to at most 1.
 
-    `supported`: 0.3 times the share of what the model said that the paper supports. `agreed`: 0.2 times the share of
-    claims whose cell the keyless reading ties to the same metric (0.1 for claims of sentences). `takeaway`: 0.15 when
-    it answers one. `stated`: 0.1 when a sentence states its result. `method`: 0.15 from three steps on, 0.08 below.
-    `settings`: 0.1 when any were found.
+    `supported`: 0.5 times the share of what the model said that the paper supports. `takeaway`: 0.15 when it answers
+    one. `stated`: 0.1 when a sentence states its result. `method`: 0.15 from three steps on, 0.08 below. `settings`:
+    0.1 when any were found.
 
     Args:
         task: a candidate after refinement.
         steps: its method.
     """
-    cells = sum(isinstance(claim.evidence[0], TableEvidence) for claim in task.claims)
     return {
-        "supported": 0.3 * task.kept / max(task.kept + task.dropped, 1),
-        "agreed": 0.2 * min(task.agreed, cells) / cells if cells else 0.1,
+        "supported": 0.5 * task.kept / max(task.kept + task.dropped, 1),
         "takeaway": 0.15 if task.takeaways else 0.0,
         "stated": 0.1 if task.statements else 0.0,
         "method": 0.15 if len(steps) >= 3 else 0.08,
         "settings": 0.1 if task.settings else 0.0,
     }
-
-
-def _plan(task: CheckedTask) -> Plan:
-    """The claims' conditions in their roles, for the composers that both engines share."""
-    roles = roles_of(task.claims)
-    metrics = tuple(dict.fromkeys(Metric(c.metric, c.unit, direction_of(c.metric)) for c in task.claims))
-    experiment = Experiment(label=task.title, table=None, blocks=[])
-    known = {axis.name.lower() for axis in roles.axes} | {name.lower() for name, _ in roles.fixed}
-    known |= {name.lower() for name in roles.attributes}
-    taken = {value.lower() for axis in roles.axes for value in axis.values}
-    sweeps = tuple(
-        Axis(s.variable.name, s.variable.values, "setting")
-        for s in task.independent
-        if len(s.variable.values) > 1 and s.variable.name.lower() not in known
-        and not taken & {value.lower() for value in s.variable.values}
-    )  # fmt: skip
-    return Plan(experiment, tuple(task.claims), metrics, roles.axes, roles.attributes, roles.fixed, sweeps=sweeps)
 
 
 def _steps(task: CheckedTask, probe: Draft, problems: list[Problem], where: str) -> list[Step]:
@@ -170,7 +146,7 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", ":")) else text + "."
 
 
-def _design(task: CheckedTask, plan: Plan) -> dict[str, list[Supported]]:
+def _design(task: CheckedTask, roles: Roles) -> dict[str, list[Supported]]:
     """The model's variables, completed by those that the claims themselves show."""
     claimed = tuple(dict.fromkeys(evidence for claim in task.claims for evidence in claim.evidence))[:1]
 
@@ -187,15 +163,16 @@ def _design(task: CheckedTask, plan: Plan) -> dict[str, list[Supported]]:
                 kept.append(Supported(variable, claimed))
         return kept
 
-    axes = [DesignVariable(name=axis.name, values=axis.values) for axis in plan.axes]
-    fixed = [DesignVariable(name=name, values=(value,)) for name, value in plan.fixed]
+    axes = [DesignVariable(name=axis.name, values=axis.values) for axis in roles.axes]
+    fixed = [DesignVariable(name=name, values=(value,)) for name, value in roles.fixed]
     fixed += [DesignVariable(name=s.name, values=(s.value,)) for s in task.settings]
-    metrics = [DesignVariable(name=m.name, values=(m.unit,) if m.unit else ()) for m in plan.metrics]
+    measures = dict.fromkeys((claim.metric, claim.unit) for claim in task.claims)
+    metrics = [DesignVariable(name=name, values=(unit,) if unit else ()) for name, unit in measures]
     independent = completed(task.independent, axes)
     varying = {s.variable.name.lower() for s in independent}
     constant = [s for s in completed(task.constant, fixed) if s.variable.name.lower() not in varying]
     # a dependent variable is what was measured: one that no claim measures was not
-    measured = [s for s in task.dependent if any(_same_metric(s.variable.name, m.name) for m in plan.metrics)]
+    measured = [s for s in task.dependent if any(_same_metric(s.variable.name, name) for name, _ in measures)]
     dependent = measured + [
         Supported(v, claimed) for v in metrics if not any(_same_metric(s.variable.name, v.name) for s in measured)
     ]
@@ -230,10 +207,8 @@ def _evidence(
 
 
 def _slug(task: CheckedTask, expected: Expected) -> str:
-    words = slugify(task.title)[:44].strip("-")
-    metric = slugify(expected.claims[0].metric)
-    slug = f"{words}-{metric}" if metric and metric not in words else words
-    return slug[:56].strip("-") or "experiment"
+    words, metric = slug(task.title, 44), slug(expected.claims[0].metric, 40)
+    return slug(words if metric in words else f"{words} {metric}", 56) or "experiment"
 
 
 def _unsupported(paper: Paper, draft: Draft) -> Evidence | None:

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 
 from extractors._reading import Reading, label_key
 from extractors.claims import Number, find_numbers, normalize
-from extractors.result_tables import Refusal, ResultCell, read_result_table
 from pipeline.paper import Box, Document, PassageKind, SectionKind, Table
 from pipeline.task import Evidence, TableEvidence, TextEvidence
 
@@ -85,7 +84,6 @@ class Paper:
         self._tables: dict[str, list[Table]] = {}
         for table in document.tables:
             self._tables.setdefault(label_key(table.label), []).append(table)
-        self._read: dict[tuple[str, int], dict[tuple[int, int], ResultCell]] = {}
         visible = [text.original for text in self._texts]
         visible += [cell for table in document.tables for row in table.grid for cell in row]
         visible += [text for figure in document.figures for text in figure.texts]
@@ -159,15 +157,6 @@ class Paper:
                 if wanted and compact(cell)[0] == wanted:
                     return self.cell(table, row, column)
         return None
-
-    def result_cells(self, table: Table) -> dict[tuple[int, int], ResultCell]:
-        """The keyless engine's reading of a table's results: (row, column) -> metric and conditions; may be empty."""
-        key = (table.label, table.page)
-        if key not in self._read:
-            found = read_result_table(table)
-            cells = () if isinstance(found, Refusal) else found.cells
-            self._read[key] = {(cell.row, cell.column): cell for cell in cells}
-        return self._read[key]
 
     # --- words ---
 

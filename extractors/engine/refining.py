@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from extractors.drafting import why_no_results
 from extractors.engine.asking import Asker
 from extractors.engine.checking import CheckedTask, Checker
 from extractors.engine.evidence import Paper, compact
 from extractors.engine.said import RefinementAnswer
 from extractors.engine.showing import show_hits, show_table
 from extractors.index import Hit, PaperIndex
-from extractors.result_tables import Refusal, read_result_table
 from pipeline.schema import Problem
 from pipeline.task import TableEvidence
 
@@ -88,12 +88,7 @@ def _found(index: PaperIndex, task: CheckedTask) -> list[Hit]:
 
 
 def _settings_tables(paper: Paper) -> list[str]:
-    tables = []
-    for table in paper.document.tables:
-        found = read_result_table(table)
-        if isinstance(found, Refusal) and found.kind == "settings":
-            tables.append(show_table(table))
-    return tables
+    return [show_table(table) for table in paper.document.tables if why_no_results(table)]
 
 
 def _show(task: CheckedTask) -> str:

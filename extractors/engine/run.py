@@ -14,7 +14,7 @@ from typing import Final
 
 from extractors._reading import label_key
 from extractors.chroma import LOCAL_EMBEDDING, ChromaIndex, Embedding
-from extractors.drafting import unique_slugs
+from extractors.drafting import DraftResult, unique_slugs
 from extractors.engine.asking import PROMPTS, Asker, info, prompt
 from extractors.engine.checking import CheckedTask
 from extractors.engine.composing import compose, lacks
@@ -24,7 +24,7 @@ from extractors.engine.subsections import SubsectionReading, read_subsections
 from extractors.engine.takeaways import Takeaway, find_takeaways
 from extractors.engine.vision import VisualReading, read_visuals
 from extractors.index import DenseIndex, Embed, FusedIndex, LexicalIndex, PaperIndex, units_of
-from extractors.keyless import DraftResult, draft_tasks
+from extractors.keyless import draft_tasks
 from pipeline.llm import ModelClient, PromptRef
 from pipeline.llm.untrusted import addressed_to_models
 from pipeline.paper import Document

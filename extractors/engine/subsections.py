@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from extractors._reading import label_key, references_in, role_of_title
+from extractors._reading import label_key, references_in
 from extractors.engine.asking import Asker, info
 from extractors.engine.checking import CheckedTask, Checker
 from extractors.engine.evidence import Paper, words_of
@@ -121,8 +121,8 @@ def _read(
     context: Sequence[ContextItem], problems: list[Problem],
 ) -> tuple[SubsectionReading, list[CheckedTask]]:  # fmt: skip
     reading = SubsectionReading(section=part.title, page=part.page, role="skipped")
-    if _is_skipped(paper.document, part, floats):
-        problems.append(info(_COMPONENT, part.where, "not read for tasks: related work, or no text to speak of"))
+    if _is_skipped(part, floats):
+        problems.append(info(_COMPONENT, part.where, "not read for tasks: no text to speak of"))
         return reading, []
     inputs: dict[str, Any] = {
         "section": part.text,
@@ -223,11 +223,8 @@ def _subsections(document: Document) -> Iterable[_Subsection]:
         yield current
 
 
-def _is_skipped(document: Document, part: _Subsection, floats: _Floats) -> bool:
-    if sum(len(passage.text) for passage in part.passages) < _SHORTEST and not floats.shown(part):
-        return True
-    path = document.section_path(part.passages[0])
-    return any(role_of_title(section.title) == "skip" for section in path)
+def _is_skipped(part: _Subsection, floats: _Floats) -> bool:
+    return sum(len(passage.text) for passage in part.passages) < _SHORTEST and not floats.shown(part)
 
 
 def _shown_context(context: Sequence[ContextItem], text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from extractors._quantity import parse_quantity
 from pipeline.paper import Box, Cell, Document, Page, Passage, PassageKind, Section, SectionKind, Table
 
 BOX = Box(72, 72, 540, 90)
@@ -12,7 +13,7 @@ def table(
     spans: dict[tuple[int, int], int] | None = None, page: int = 2,
 ) -> Table:  # fmt: skip
     cells = tuple(
-        Cell(row=i, column=j, text=text, column_span=(spans or {}).get((i, j), 1))
+        Cell(row=i, column=j, text=text, column_span=(spans or {}).get((i, j), 1), quantity=parse_quantity(text))
         for i, row in enumerate(rows)
         for j, text in enumerate(row)
         if text

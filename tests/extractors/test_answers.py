@@ -65,3 +65,9 @@ def test_a_result_sentence_is_recognised() -> None:
 @given(st.decimals(min_value=1, max_value=99, places=2))
 def test_a_claimed_number_never_passes(number: object) -> None:
     assert states_answer(f"The value is {number} here.", draft(str(number)))
+
+
+@pytest.mark.parametrize("sentence", ["TU tops the ranking.", "The model lies 7 points ahead of the best baseline."])
+def test_who_leads_is_a_finding(sentence: str) -> None:
+    assert states_answer(sentence, draft("0.720"))
+    assert not states_answer("The memory is allocated ahead of time.", draft("0.720"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extractors._sentences import run_in_heading, split_sentences, without_heading
+from extractors._sentences import split_sentences
 
 
 @pytest.mark.parametrize(
@@ -33,26 +33,3 @@ def test_sentences_are_slices_that_cover_everything_in_order(text: str) -> None:
     assert all(text[s.start : s.end] == s.text == s.text.strip() for s in sentences)
     assert all(a.end <= b.start for a, b in pairwise(sentences))
     assert "".join("".join(s.text for s in sentences).split()) == "".join(text.split())
-
-
-def test_run_in_headings() -> None:
-    assert run_in_heading("Overall performance. We first evaluate the model.") == "Overall performance"
-    assert run_in_heading("Prompt Tuning Variants: We also tried others.") == "Prompt Tuning Variants"
-    assert run_in_heading("R2 > 0.999. It holds for all chains.") is None
-    assert run_in_heading("Table 2 compares the methods. Ours is there.") is None
-    assert run_in_heading("One sentence only.") is None
-
-
-@pytest.mark.parametrize(
-    ("text", "heading"),
-    [
-        ("Evaluation Metrics In terms of performance, we use accuracy.", "Evaluation Metrics"),
-        ("Training Details Our model is optimized by Adam.", "Training Details"),
-        ("Metrics Following Hassan et al. (2023), we use SR.", "Metrics"),
-        ("However, we train it. In that case we stop.", None),
-        ("The Method In this paper is new.", None),
-    ],
-)
-def test_a_bold_phrase_without_its_full_stop_is_a_heading(text: str, heading: str | None) -> None:
-    assert without_heading(text)[0] == heading
-    assert (without_heading(text)[1] == text) is (heading is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from extractors.keyless import DraftResult
+from extractors.drafting import DraftResult
 from flows.draft_stage import Drafted, draft
 from flows.engines import ModelOptions, model_config, open_model, parameters_of
 from pipeline.paper import Document

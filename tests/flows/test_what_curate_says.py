@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from extractors.keyless import DraftResult
+from extractors.drafting import DraftResult
 from flows.curate import _paper_id
 from flows.draft_stage import _say_why_nothing
 from pipeline.progress import SilentReporter

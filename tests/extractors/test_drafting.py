@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extractors.from_matches import Ran, as_stated, draft_matches
+from extractors.drafting import as_stated, draft_tables, ground_of
 from pipeline.match.records import CellMatch, TableMatch
 from pipeline.paper import Box, Cell, Document, Page, Passage, PassageKind, Quantity, Section, Table
 from pipeline.schema import Severity
@@ -58,10 +58,13 @@ def match_of(grid: list[list[str]], *, missed: tuple[tuple[int, int], ...] = ())
     )  # fmt: skip
 
 
-def drafted(grid: list[list[str]], caption: str, **ran: object) -> tuple[Draft, list[str]]:
-    missed = ran.pop("missed", ())
-    item = Ran(match_of(grid, missed=missed), CODE, **{"keys": {}, **ran})  # type: ignore[arg-type]
-    result = draft_matches(document_of(grid, caption), [item])
+def drafted(
+    grid: list[list[str]], caption: str, *, missed: tuple[tuple[int, int], ...] = (), keys: dict[str, str] | None = None,
+    field: str = "",
+) -> tuple[Draft, list[str]]:  # fmt: skip
+    match = match_of(grid, missed=missed)
+    fields = {(cell.source, cell.place): field or grid[0][cell.column].lower() for cell in match.cells}
+    result = draft_tables(document_of(grid, caption), [ground_of(match, CODE, keys, fields)]).result
     told = [problem.message for problem in result.problems if problem.severity is not Severity.ERROR]
     return result.drafts[0], told
 
@@ -70,7 +73,7 @@ MEASURES = [["Method", "Accuracy", "F1"], ["Ridge", "0.913", "0.851"], ["Lasso",
 DATA = [["Method", "Moons", "Rings"], ["Ridge", "0.913", "0.851"], ["Lasso", "0.887", "0.803"]]
 
 
-def test_headers_that_name_measures_are_the_metrics() -> None:
+def test_labels_with_fields_of_their_own_are_the_metrics() -> None:
     draft, _ = drafted(MEASURES, "Table 1: Results on held out rows.")
     claims = {(claim.metric, claim.conditions[0].value): claim.text for claim in draft.expected.claims}
     assert claims["Accuracy", "Ridge"] == "0.913"
@@ -78,26 +81,21 @@ def test_headers_that_name_measures_are_the_metrics() -> None:
     assert "How do Ridge and Lasso compare in Accuracy and F1" in draft.question
 
 
-def test_else_the_caption_names_the_metric_and_headers_are_conditions() -> None:
-    draft, told = drafted(DATA, "Table 1: Test accuracy of the methods.")
-    assert {claim.metric for claim in draft.expected.claims} == {"Test accuracy"}
+def test_one_field_of_the_artefact_is_the_metric_and_labels_are_conditions() -> None:
+    draft, told = drafted(DATA, "Table 1: The methods.", field="silhouette_width")
+    assert {claim.metric for claim in draft.expected.claims} == {"silhouette width"}
     assert {condition.value for claim in draft.expected.claims for condition in claim.conditions} >= {"Moons", "Rings"}
     assert not any("to check: are" in message for message in told)
 
 
-def test_else_the_one_field_of_the_artefact_does() -> None:
-    draft, _ = drafted(DATA, "Table 1: The methods.", fields=frozenset({"silhouette_width"}))
-    assert {claim.metric for claim in draft.expected.claims} == {"silhouette width"}
-
-
-def test_where_nothing_says_it_the_reviewer_is_asked_one_question() -> None:
-    _, told = drafted(DATA, "Table 1: The methods.", fields=frozenset({"moons", "rings"}))
+def test_where_the_numbers_are_alike_the_reviewer_is_asked_one_question() -> None:
+    _, told = drafted(DATA, "Table 1: The methods.")
     assert sum("measures of their own, or conditions" in message for message in told) == 1
 
 
 def test_keys_of_the_artefact_name_what_a_header_does_not() -> None:
     grid = [["", *DATA[0][1:]], *DATA[1:]]
-    draft, _ = drafted(grid, "Table 1: Test accuracy.", keys={"Ridge": "estimator", "Lasso": "estimator"})
+    draft, _ = drafted(grid, "Table 1: Test accuracy.", keys={"Ridge": "estimator", "Lasso": "estimator"}, field="acc")
     assert {condition.name for condition in draft.expected.claims[0].conditions} == {"estimator", "setting"}
 
 
@@ -136,5 +134,16 @@ def test_the_table_of_a_match_is_the_one_it_was_made_from() -> None:
     """Two tables of one page may carry the same label."""
     first, second = document_of(MEASURES, "Table 1: First."), document_of(DATA, "Table 1: Second.")
     document = first.evolve(tables=(*first.tables, *second.tables))
-    result = draft_matches(document, [Ran(match_of(DATA).evolve(table=1), CODE, {})])
+    result = draft_tables(document, [ground_of(match_of(DATA).evolve(table=1), CODE)]).result
     assert "Second" in result.drafts[0].question
+
+
+def test_a_committed_file_proves_nothing_and_its_places_are_none_of_a_run() -> None:
+    match = match_of(MEASURES).evolve(origin="committed", source="results.csv")
+    result = draft_tables(document_of(MEASURES, "Table 1: Results."), [ground_of(match)]).result
+    (draft,) = result.drafts
+    assert {claim.place for claim in draft.expected.claims} == {""}
+    assert draft.confidence < 0.5
+    assert draft.method == ""
+    told = [problem.message for problem in result.problems]
+    assert "no run gives its numbers; 4 stand in results.csv" in told

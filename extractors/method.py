@@ -1,0 +1,62 @@
+"""How an experiment is done, in the paper's own sentences: those that the code behind its numbers bears out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from extractors._reading import Line, Reading, references_in
+from extractors.answers import states_answer
+from pipeline.locator.text import tokens
+from pipeline.paper import SectionKind
+from pipeline.task import Draft
+
+__all__ = ["Method"]
+
+_SENTENCES: Final = 8
+_BORNE_OUT: Final = 0.5
+"""Share of a sentence's information (in the paper's own word statistics) that stands in the code that ran."""
+_FEWEST_WORDS: Final = 6
+_ELSEWHERE: Final = frozenset({SectionKind.REFERENCES, SectionKind.ABSTRACT})
+
+
+class Method:
+    """Looks up the sentences of one paper that some code bears out.
+
+    Args:
+        reading: the paper.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._words = [frozenset(tokens(line.text)) for line in reading.lines]
+        counts: Counter[str] = Counter(word for words in self._words for word in words)
+        total = max(len(reading.lines), 1)
+        self._bits = {word: math.log2((total + 1) / count) for word, count in counts.items()}
+        """What a word of this paper tells: the rarer among its sentences, the more."""
+
+    def borne_out(self, code: str, probe: Draft) -> list[Line]:
+        """The sentences that the code bears out most, in reading order; none that tells a result.
+
+        Args:
+            code: text of the files behind the numbers; nothing is borne out by none.
+            probe: a draft with the outcome that must stay hidden.
+        """
+        spoken = frozenset(tokens(code))
+        scored: list[tuple[float, Line]] = []
+        for line, words in zip(self._reading.lines, self._words, strict=True):
+            section = self._reading.section(line)
+            if len(words) < _FEWEST_WORDS or references_in(line.text):
+                continue
+            if section is not None and section.kind in _ELSEWHERE:
+                continue
+            held = self._sum(words & spoken)
+            if held >= _BORNE_OUT * self._sum(words) and not states_answer(line.text, probe):
+                scored.append((held, line))
+        best = sorted(scored, key=lambda item: (-item[0], item[1].order))[:_SENTENCES]
+        return sorted((line for _, line in best), key=lambda line: line.order)
+
+    def _sum(self, words: Iterable[str]) -> float:
+        return sum(self._bits.get(word, 0.0) for word in words)
