@@ -140,7 +140,7 @@ def why_no_results(table: Table) -> str:
     """
     numbers = _stated_cells(table)
     if len(numbers) < FEWEST:
-        return f"it states {len(numbers)} numbers, and a task needs {FEWEST}"
+        return f"it states {len(numbers)} of the {FEWEST} numbers that a task needs"
     measured = max(_measured(numbers, axis) for axis in (0, 1))
     if 2 * measured <= len(numbers):
         return "most of its numbers are whole or print each with other digits, as counts and settings do"
@@ -213,7 +213,7 @@ class _Drafter:
         if given_away:
             self._say(where, f"no task: its labels would give the answer away ({given_away[0]})")
             return None
-        steps = self.method.borne_out(ground.code, probe)
+        steps = self.method.borne_out(ground.code, expected)
         open_ = self._ask(where, ground, naming, bool(steps))
         self._say_what_is_left_out(table, ground, where)
         result: list[Evidence] = [reading.caption_evidence(table)]

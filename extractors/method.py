@@ -11,7 +11,7 @@ from extractors._reading import Line, Reading, references_in
 from extractors.answers import states_answer
 from pipeline.locator.text import tokens
 from pipeline.paper import SectionKind
-from pipeline.task import Draft
+from pipeline.task import Draft, Expected
 
 __all__ = ["Method"]
 
@@ -37,14 +37,15 @@ class Method:
         self._bits = {word: math.log2((total + 1) / count) for word, count in counts.items()}
         """What a word of this paper tells: the rarer among its sentences, the more."""
 
-    def borne_out(self, code: str, probe: Draft) -> list[Line]:
+    def borne_out(self, code: str, expected: Expected) -> list[Line]:
         """The sentences that the code bears out most, in reading order; none that tells a result.
 
         Args:
             code: text of the files behind the numbers; nothing is borne out by none.
-            probe: a draft with the outcome that must stay hidden.
+            expected: the outcome, which must stay hidden.
         """
         spoken = frozenset(tokens(code))
+        probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
         scored: list[tuple[float, Line]] = []
         for line, words in zip(self._reading.lines, self._words, strict=True):
             section = self._reading.section(line)

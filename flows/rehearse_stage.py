@@ -38,7 +38,7 @@ from pipeline.validation.outputs import read_file
 from pipeline.validation.places import places_of
 from pipeline.version import STAGE_VERSIONS
 
-__all__ = ["DraftedFromRuns", "RunEvidence", "draft_from_runs", "from_run"]
+__all__ = ["DraftedFromRuns", "RunEvidence", "code_of", "draft_from_runs", "from_run"]
 
 _STAGE: Final = "rehearse"
 _MAX_COMMITTED: Final = 200_000
@@ -311,14 +311,20 @@ def _code_of(snapshot: Snapshot, held: _Held) -> str:
     """Text of the repository's files that ran, the entry first."""
     run = held.rehearsal
     assert run is not None, "only runs are drafted"
-    calls: Counter[str] = Counter()
-    for function in run.functions:
-        calls[function.path] += 1
-    paths = dict.fromkeys([run.candidate.entry, *(path for path, _ in calls.most_common())])
+    calls: Counter[str] = Counter(function.path for function in run.functions)
+    return code_of(snapshot, [run.candidate.entry, *(path for path, _ in calls.most_common())])
+
+
+def code_of(snapshot: Snapshot, paths: Iterable[str]) -> str:
+    """Text of those of these files that are code or configuration of the repository, each once.
+
+    Args:
+        snapshot: the repository.
+        paths: relative to its root.
+    """
     known = {file.path for file in snapshot.files}
-    return "\n".join(
-        snapshot.text(path, _MAX_CODE) for path in paths if path in known and path.endswith(_CODE)
-    )  # fmt: skip
+    wanted = [path for path in dict.fromkeys(paths) if path in known and path.endswith(_CODE)]
+    return "\n".join(snapshot.text(path, _MAX_CODE) for path in wanted)
 
 
 def from_run(task: Task, evidence: RunEvidence, snapshot: Snapshot, all_: Sequence[RunEvidence]) -> Located:

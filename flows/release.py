@@ -100,7 +100,8 @@ def release(
     Raises:
         ExpbenchError: `NOTHING_TO_RELEASE` when no task is approved; `WORKSPACE_CONFLICT` when `out` holds other files
             or two sources have a task of the same id; `LEAK_FOUND` when the public part states an answer; `USAGE`
-            for a version that is none or not a later one; `RECORD_INVALID` when a source cannot be read.
+            for a version that is none or not a later one; `RECORD_INVALID` when a source cannot be read or
+            a task has no method.
     """
     how = options or ReleaseOptions()
     workspaces = [workspace] if isinstance(workspace, Workspace) else list(workspace)
@@ -111,6 +112,7 @@ def release(
         offered = offered_tasks(workspaces, accept_all, keep=not how.dry_run)
         withheld = {task.id: why for task, place in offered.values() if (why := why_not(place, task)) is not None}
         chosen = {task_id: pair for task_id, pair in offered.items() if task_id not in withheld}
+        _check_methods([*chosen.values(), *(pair for pair in offered.values() if accept_all)])
         others = family_offer(families, how.paper_licenses, offered, reporter or SilentReporter())
         if not chosen and not others.parts:
             raise _nothing(workspaces, [task for task, _ in offered.values()], withheld)
@@ -127,6 +129,22 @@ def release(
             if task.status is not Status.RELEASED:
                 place.save_task(task.evolve(status=Status.RELEASED))
     return result.evolve(configs=configs, pushes=_pushed(directory, how))
+
+
+def _check_methods(wanted: Sequence[Offered]) -> None:
+    """A task without a method is a draft: nobody has said how its experiment is done."""
+    ready = {Status.MASKED, Status.APPROVED, Status.RELEASED}
+    found = dict.fromkeys(task.id for task, _ in wanted if task.status in ready and not task.method.strip())
+    empty = list(found)
+    if empty:
+        more = f" and {len(empty) - 1} more" if len(empty) > 1 else ""
+        raise ExpbenchError(
+            FailureKind.RECORD_INVALID,
+            f"{empty[0]}{more}",
+            "its method is empty (to be written): nothing that ran bears out how the experiment is done",
+            consequence="No release was written",
+            next_step="Write the method (`expbench review`, edit) or reject the task, then release again",
+        )
 
 
 def _check_usage(how: ReleaseOptions, workspaces: Sequence[Workspace], out: Path | None) -> None:

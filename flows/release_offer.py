@@ -124,7 +124,7 @@ def offered_tasks(workspaces: Sequence[Workspace], accept_all: bool, *, keep: bo
 
 def _accepted(workspace: Workspace, task: Task, *, keep: bool) -> Task:
     """The task, approved by the rule when it is a release candidate; saved unless this is a dry run."""
-    if task.status is not Status.MASKED:
+    if task.status is not Status.MASKED or not task.method.strip():
         return task
     content = content_digest(task)
     review = Review(

@@ -111,7 +111,7 @@ def _again(
                 base = located.task.evolve(
                     status_reason=reason, validation=None, leaks=None, round_trip=None, masked=()
                 )
-                done = stages.validation.validated(located.evolve(task=base))
+                done = stages.validated(located.evolve(task=base))
             if settings.scale == "smoke" and passed:  # says less than what is on record, which stays
                 reporter.step("validate", f"{task_id}: {done.status_reason}")
                 return task.evolve(validation=done.validation)

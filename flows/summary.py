@@ -20,7 +20,7 @@ from flows.outcome import Outcome
 from pipeline.files import write_bytes
 from pipeline.paper import Box, Document, Table
 from pipeline.store import Workspace, WorkspaceInfo, write_if_changed
-from pipeline.task import ClaimMatch, CodeEvidence, Evidence, Status, TableEvidence, Task
+from pipeline.task import TO_BE_WRITTEN, ClaimMatch, CodeEvidence, Evidence, Status, TableEvidence, Task
 
 __all__ = ["write_summary"]
 
@@ -48,6 +48,7 @@ def write_summary(
         document=document,
         info=info,
         problems=(*document.problems, *drafts.problems),
+        to_be_written=TO_BE_WRITTEN,
         counts=_counts(tasks),
         tasks=[_view(workspace, document, pdf, task) for task in tasks],
     )

@@ -14,11 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from extractors._reading import Reading
+from extractors.method import Method
 from flows.chains import Located, Traces, with_chain
 from flows.engines import ModelEngine, with_prompts
 from flows.locate_engines import checked, ranked
 from flows.mask_stage import MaskStage
-from flows.rehearse_stage import RunEvidence, from_run
+from flows.rehearse_stage import RunEvidence, code_of, from_run
 from flows.review.content import decided_on
 from flows.validate_stage import ValidateStage, model_stages_digest
 from pipeline.digests import digest_of
@@ -88,7 +90,7 @@ class TaskStages:
                 self._saved(item.task)
         else:
             located = self._locate_all(tasks, queries)
-        validated = self._each("validate", located, self.validation.validated)
+        validated = self._each("validate", located, self.validated)
         masked = self._each("mask", validated, self._masked)
         return [self._decided(task) for task in masked]
 
@@ -124,6 +126,23 @@ class TaskStages:
             engine=self.engine,
             traces=self._traces,
         )
+
+    def validated(self, located: Located) -> Task:
+        """The task after validation. Where it has no method, the sentences that the code which passed bears out.
+
+        Args:
+            located: the task with its chains.
+        """
+        task = self.validation.validated(located)
+        if task.method or task.status is not Status.VALIDATED:
+            return task
+        reading = Reading(self.document)
+        paths = [*(source.path for source in task.truth.sources), *(item.path for item in task.truth.ran)]
+        steps = Method(reading).borne_out(code_of(self.snapshot, paths), task.truth.expected)
+        quotes = tuple(reading.quote(line) for line in steps)
+        return task.evolve(
+            method=" ".join(line.text for line in steps), evidence={**task.evidence, "method": quotes}
+        )  # fmt: skip
 
     # --- locate and trace ---
 

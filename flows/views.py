@@ -16,7 +16,7 @@ from pipeline.llm.ledger import sum_records
 from pipeline.paper import Document
 from pipeline.schema import Record
 from pipeline.store import Workspace, WorkspaceInfo
-from pipeline.task import Status, Task
+from pipeline.task import TO_BE_WRITTEN, Status, Task
 from pipeline.text import shorten
 
 __all__ = [
@@ -210,7 +210,7 @@ def print_task(task: Task, console: Console, *, truth: bool) -> None:
     if task.status_reason and truth:
         console.print(f"[yellow]{escape(task.status_reason)}[/yellow]")
     console.print(f"\n[bold]Question[/bold]  {escape(task.question)}")
-    console.print(f"\n[bold]Method[/bold]  {escape(task.method)}")
+    console.print(f"\n[bold]Method[/bold]  {escape(task.method or TO_BE_WRITTEN)}")
     if task.agent_instructions:
         console.print(f"\n[bold]Instructions[/bold]\n{escape(task.agent_instructions)}")
     if not truth:

@@ -9,7 +9,7 @@ are public, never by removing the private ones. Evidence (`pipeline.evidence`) a
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -31,6 +31,7 @@ from pipeline.schema import Problem, Record, StoredRecord
 from pipeline.witness.records import FunctionRun, Response
 
 __all__ = [
+    "TO_BE_WRITTEN",
     "AcceptedHit",
     "Band",
     "ClaimMatch",
@@ -64,6 +65,10 @@ __all__ = [
     "ValidationReport",
     "Verdict",
 ]  # fmt: skip
+
+
+TO_BE_WRITTEN: Final = "to be written: nothing that ran bears out a sentence of the paper"
+"""Shown to people in place of an empty method; such a task is not released."""
 
 
 class Family(StrEnum):
@@ -232,7 +237,7 @@ class Draft(Record):
     question: str
     """Does not state the answer: no claimed number, no winner."""
     method: str
-    """How to go about it, without results."""
+    """How to go about it, without results; empty where nothing bears out how (a person writes it)."""
     agent_instructions: str = ""
     expected: Expected
     constant: tuple[DesignVariable, ...] = ()
@@ -240,7 +245,7 @@ class Draft(Record):
     dependent: tuple[DesignVariable, ...] = ()
     hyperparameters: tuple[Hyperparameter, ...] = ()
     evidence: dict[str, tuple[Evidence, ...]] = Field(default_factory=dict)
-    """Field name -> supporting spans; `question`, `method` and `expected` are always there."""
+    """Field name -> supporting spans; `question`, `method` and `expected` are always there, of an empty method none."""
     sections: tuple[str, ...] = ()
     """Titles of the sections the draft was made from."""
     confidence: float = Field(ge=0, le=1)

@@ -59,6 +59,9 @@ def problems_of(workspace: Workspace, task: Task, answer: Answer) -> list[str]:
     fields = ", ".join(changes)
     if answer.decision == "approve" and changes:
         problems.append(f"You changed {fields} but chose approve: choose edit to approve with your changes.")
+    method = answer.wording.method if answer.wording else task.method
+    if answer.decision in {"approve", "edit"} and task.status is Status.MASKED and not method.strip():
+        problems.append("The method is empty: choose edit and write how the experiment is done.")
     if answer.decision == "edit":
         problems += _edit_problems(workspace, task, answer, changes)
     return problems

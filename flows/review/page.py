@@ -14,7 +14,7 @@ from extractors.pdf import render_crop
 from flows.review.queue import risk_of
 from pipeline.repository import RepositoryRef
 from pipeline.store import Workspace
-from pipeline.task import ClaimMatch, CodeEvidence, Review, Status, Task, TextEvidence
+from pipeline.task import TO_BE_WRITTEN, ClaimMatch, CodeEvidence, Review, Status, Task, TextEvidence
 from pipeline.text import shorten
 
 __all__ = ["escaped", "fenced", "review_page"]
@@ -40,7 +40,7 @@ def review_page(workspace: Workspace, task: Task, problems: tuple[str, ...] = ()
         _problems(problems),
         _head(task),
         f"### Question\n\n{_prose(task.question)}",
-        f"### Method\n\n{_prose(task.method)}",
+        f"### Method\n\n{_prose(task.method or TO_BE_WRITTEN)}",
         f"### Expected outcome\n\n{_prose(task.truth.expected.text)}",
         _crops(workspace, task),
         *(_absent(task) if task.status is Status.NOT_FOUND else _found(workspace, task)),

@@ -114,6 +114,8 @@ def risk_of(task: Task) -> tuple[float, tuple[str, ...]]:
         doubts.append((_UNSUPPORTED * unsupported, f"{unsupported:.0%} of the paper's claims were not reproduced"))
     if measures["problems"]:
         doubts.append((_PROBLEM, f"{measures['problems']:.0f} problem(s) reported"))
+    if not task.method.strip():
+        doubts.append((_PROBLEM, "its method is to be written"))
     if task.environment.sandbox == "process":
         doubts.append((_PROCESS, "validated in the process sandbox, not in a container"))
     if task.confidence < 0.9:

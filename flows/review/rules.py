@@ -82,7 +82,8 @@ def approve_by_rule(workspace: Workspace, rule: Rule) -> tuple[list[str], list[s
     """
     applied, waiting = [], []
     for entry in queue_of(workspace):
-        candidate = entry.status is Status.MASKED  # that nothing was found is for a person to accept, never for a rule
+        # that nothing was found is for a person to accept, and an empty method for one to write: never for a rule
+        candidate = entry.status is Status.MASKED and workspace.load_task(entry.task).method.strip()
         if candidate and rule.holds({**entry.measures, "risk": entry.risk}) and not entry.votes:
             comment = "approved without a person's review"
             answer = Answer(decision="approve", reviewer=f"rule: {rule}", comment=comment, shown=entry.content)

@@ -65,7 +65,7 @@ def test_what_no_run_bears_out_is_said_and_left_to_the_reviewer() -> None:
 
 def test_counts_and_settings_are_no_results() -> None:
     messages = {problem.where: problem.message for problem in draft_tasks(small_paper()).problems}
-    assert "states 2 numbers" in messages["Table 2 (page 2)"]
+    assert "states 2 of the 3 numbers" in messages["Table 2 (page 2)"]
     assert "most of its numbers are whole" in messages["Table 3 (page 2)"]
     settings = [
         ["Name", "Value"],

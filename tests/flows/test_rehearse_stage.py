@@ -1,0 +1,76 @@
+"""What runs and committed files gave of a paper becomes drafts: the part of the stage that starts nothing."""
+
+from __future__ import annotations
+
+from flows.rehearse_stage import _choose, _ground, _Held, _without_runs
+from pipeline.match.records import CellMatch, Source, TableMatch
+from pipeline.validation.observation import Observation
+from pipeline.validation.places import places_of
+from tests.extractors.drafting_documents import document, table
+
+GRID = [["Method", "Moons", "Rings"], ["Ridge", "0.913", "0.851"], ["Lasso", "0.887", "0.803"]]
+
+
+def held(name: str, origin: str) -> _Held:
+    """A source that holds all numbers of the table in one column."""
+    numbers = [
+        Observation(
+            value=float(GRID[row][column]), text=GRID[row][column], decimals=3, labels=("accuracy",),
+            coordinates=(("estimator", GRID[row][0]), ("data", GRID[0][column])), where=f"{name} {row} {column}",
+            source=name, record=f"{name} {row} {column}",
+        )
+        for row in (1, 2)
+        for column in (1, 2)
+    ]  # fmt: skip
+    return _Held(Source(name=name, origin=origin, command="python run.py"), tuple(numbers))  # type: ignore[arg-type]
+
+
+def match_of(source: _Held, *, at: int = 0) -> TableMatch:
+    cells = tuple(
+        CellMatch(
+            row=1 + n // 2, column=1 + n % 2, text=seen.text, value=seen.value, decimals=3, source=source.source.name,
+            place=place, where=seen.where, observed=seen.value,
+        )
+        for n, (place, seen) in enumerate(zip(places_of(source.observations), source.observations, strict=True))
+    )  # fmt: skip
+    return TableMatch(
+        table=at, label="Table 1", page=2, source=source.source.name, origin=source.source.origin,
+        command=source.source.command, cells=cells, compared=len(cells), chance=-9.0,
+    )  # fmt: skip
+
+
+def test_a_ground_takes_names_from_the_source_of_each_cell() -> None:
+    """A bug it records: files of one kind match together, and a place of one was looked up in another."""
+    one, two = held("a.csv", "committed"), held("b.csv", "committed")
+    match = match_of(one)
+    other = match_of(two).cells[3].evolve(place=match_of(two).cells[0].place)
+    both = match.evolve(cells=(*match.cells[:3], other))
+    ground = _ground(both, {"a.csv": one, "b.csv": two})
+    assert {cell.field for cell in ground.cells} == {"accuracy"}
+    assert ground.keys["Ridge"] == "estimator"
+
+
+def test_of_two_tables_with_one_label_each_keeps_its_run() -> None:
+    run = held("run:a", "run")
+    matches = [match_of(run), match_of(run, at=1)]
+    chosen, _, problems = _choose(matches, {"run:a": run}, {"run:a": frozenset()})
+    assert [match.table for match in chosen] == [0, 1]
+    assert problems == []
+
+
+def test_a_run_that_reads_the_shipped_numbers_gives_nothing_and_the_file_is_drafted_without_proof() -> None:
+    run, file = held("run:a", "run"), held("results.csv", "committed")
+    matches = [match_of(run), match_of(file)]
+    chosen, _, problems = _choose(matches, {"run:a": run}, {"run:a": frozenset({"results.csv"})})
+    assert chosen == []
+    assert "computes nothing" in problems[0].message
+    paper = document([], (table("Table 1", "The methods.", GRID), table("Table 2", "Sizes.", [["", "n"], ["A", "5"]])))
+    made = _without_runs(paper, matches, {"results.csv": file}, problems, None)
+    (draft,) = made.drafts.drafts
+    assert made.evidence == ()
+    assert draft.confidence < 0.5
+    assert draft.expected.claims[0].metric == "accuracy"
+    assert draft.expected.claims[0].place == ""
+    told = " ".join(problem.message for problem in made.drafts.problems)
+    assert "no run gives its numbers; 4 stand in results.csv" in told
+    assert "no task: it states 1 of the 3 numbers" in told
