@@ -140,6 +140,17 @@ def test_nothing_is_released_that_nobody_approved(workspace: Workspace) -> None:
     assert not (workspace.root / "release").exists()
 
 
+@pytest.mark.parametrize("accept_all", [False, True])
+def test_a_task_without_a_method_is_refused(workspace: Workspace, accept_all: bool) -> None:
+    status = Status.MASKED if accept_all else Status.APPROVED
+    workspace.save_task(workspace.load_task("paper-table-3-other").evolve(method=" ", status=status))
+    with pytest.raises(ExpbenchError, match="paper-table-3-other: its method is empty") as caught:
+        release(workspace, out=None, accept_all=accept_all, name=None)
+    assert caught.value.kind is FailureKind.RECORD_INVALID
+    assert "expbench review" in (caught.value.next_step or "")
+    assert not (workspace.root / "release").exists()
+
+
 def test_the_data_set_is_read_by_datasets_with_the_answers_apart(made: Made, tmp_path: Path) -> None:
     released = made.result
     assert released.tasks == 2

@@ -13,14 +13,17 @@ from flows.review import (
     Answer,
     ReviewPolicy,
     Wording,
+    approve_by_rule,
     content_digest,
     decide,
     decided_on,
+    parse_rule,
     problems_of,
     queue_of,
     write_policy,
 )
 from flows.review.content import listed_paths
+from flows.review.page import review_page
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock
 from pipeline.store import Workspace
@@ -66,6 +69,18 @@ def test_a_refusal_needs_a_comment(workspace: Workspace, decision: str) -> None:
 def test_a_decision_needs_a_name(workspace: Workspace) -> None:
     with pytest.raises(ExpbenchError, match="who you are"):
         decide(workspace, TASK, answer(reviewer="  "))
+
+
+def test_an_empty_method_is_written_before_it_is_approved(tmp_path: Path) -> None:
+    """A bug it prevents: a draft of which nobody said how it is done went out as a task."""
+    workspace = review_workspace(tmp_path / "work", candidate().evolve(method=""))
+    with pytest.raises(ExpbenchError, match="The method is empty: choose edit"):
+        decide(workspace, TASK, answer())
+    assert approve_by_rule(workspace, parse_rule("confidence>=0.5")) == ([], [TASK])
+    page = review_page(workspace, workspace.load_task(TASK))
+    assert "to be written" in page
+    written = reworded(workspace, method="Train each model on every split.")
+    assert decide(workspace, TASK, answer("edit", wording=written)).status is Status.APPROVED
 
 
 def test_a_rejection_says_who_and_why(workspace: Workspace) -> None:
