@@ -1,7 +1,7 @@
 """`expbench curate`: one paper and its repository through all stages, into a workspace.
 
 extract -> rehearse -> match and draft -> validate -> mask -> release candidate: what runs decides what is drafted.
-Where nothing runs here, drafts come from the paper's words and go extract -> locate -> trace (EXP-Bench 3.2).
+Where nothing runs here, drafts come from the paper's tables alone and go extract -> locate -> trace.
 The stages are plain functions of the packages below; this module decides their order, what is recorded when, and what a
 rerun may reuse.
 """

@@ -90,7 +90,7 @@ def _say_why_nothing(drafts: DraftResult, engine: ModelEngine | None, reporter: 
         reporter.warn(f"{problem.where}: {problem.message}")
     if len(refused) > _REASONS:
         reporter.warn(f"and {len(refused) - _REASONS} more: see drafts.json and the summary page")
-    more = "" if engine is not None else "; a language model reads more than the keyless rules do (--engine model)"
+    more = "" if engine is not None else "; a language model reads more than tables of numbers (--engine model)"
     reporter.warn(f"no result of the paper could be made a task{more}")
 
 
