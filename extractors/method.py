@@ -19,6 +19,7 @@ _SENTENCES: Final = 8
 _BORNE_OUT: Final = 0.5
 """Share of a sentence's information (in the paper's own word statistics) that stands in the code that ran."""
 _FEWEST_WORDS: Final = 6
+_ENDS: Final = (".", "!", "?", ":")
 _ELSEWHERE: Final = frozenset({SectionKind.REFERENCES, SectionKind.ABSTRACT})
 
 
@@ -31,6 +32,8 @@ class Method:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
+        self._shows = {line.passage for line in reading.lines if references_in(line.text)}
+        """Passages that speak of a table or figure: they tell what it shows."""
         self._words = [frozenset(tokens(line.text)) for line in reading.lines]
         counts: Counter[str] = Counter(word for words in self._words for word in words)
         total = max(len(reading.lines), 1)
@@ -38,7 +41,7 @@ class Method:
         """What a word of this paper tells: the rarer among its sentences, the more."""
 
     def borne_out(self, code: str, expected: Expected) -> list[Line]:
-        """The sentences that the code bears out most, in reading order; none that tells a result.
+        """The whole sentences that the code bears out most, in reading order; none of a passage that tells a result.
 
         Args:
             code: text of the files behind the numbers; nothing is borne out by none.
@@ -49,13 +52,18 @@ class Method:
         scored: list[tuple[float, Line]] = []
         for line, words in zip(self._reading.lines, self._words, strict=True):
             section = self._reading.section(line)
-            if len(words) < _FEWEST_WORDS or references_in(line.text):
+            if len(words) < _FEWEST_WORDS or line.passage in self._shows or not line.text.endswith(_ENDS):
                 continue
             if section is not None and section.kind in _ELSEWHERE:
                 continue
             held = self._sum(words & spoken)
-            if held >= _BORNE_OUT * self._sum(words) and not states_answer(line.text, probe):
+            if held >= _BORNE_OUT * self._sum(words):
                 scored.append((held, line))
+        near = {line.passage for _, line in scored}
+        telling = {
+            line.passage for line in self._reading.lines if line.passage in near and states_answer(line.text, probe)
+        }
+        scored = [(held, line) for held, line in scored if line.passage not in telling]
         best = sorted(scored, key=lambda item: (-item[0], item[1].order))[:_SENTENCES]
         return sorted((line for _, line in best), key=lambda line: line.order)
 

@@ -147,3 +147,14 @@ def test_a_committed_file_proves_nothing_and_its_places_are_none_of_a_run() -> N
     assert draft.method == ""
     told = [problem.message for problem in result.problems]
     assert "no run gives its numbers; 4 stand in results.csv" in told
+
+
+def test_a_passage_that_discusses_a_table_gives_no_method() -> None:
+    """A bug it records: `CAW is the most accurate method` stood in a method, beside the sentence that named its table."""
+    document = document_of(MEASURES, "Table 1: Results.")
+    told = "Table 1 has the scores. The ridge regression scores best on every split of the rows held out."
+    listed = "score every split of the rows on which the ridge regression was trained;"
+    texts = (told, listed, SENTENCES[0])
+    passages = tuple(p.evolve(text=text) for p, text in zip(document.passages, texts, strict=True))
+    result = draft_tables(document.evolve(passages=passages), [ground_of(match_of(MEASURES), CODE)]).result
+    assert result.drafts[0].method == SENTENCES[0]
