@@ -1,18 +1,15 @@
-"""The program that a command starts, and the options that its code declares."""
+"""The program that a command starts, and the options that it declares itself."""
 
 from __future__ import annotations
 
 import ast
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from pipeline.repository import Snapshot
 from pipeline.task import Usage
 from pipeline.tracing.arguments import Option, read_options
-from pipeline.tracing.callgraph import reach
-from pipeline.tracing.program import Program
-from pipeline.tracing.settings import arguments_of
 from pipeline.tracing.source import CodeUnit, read_unit
 
 __all__ = ["StartedProgram", "started_path", "started_program"]
@@ -25,14 +22,14 @@ class StartedProgram(NamedTuple):
 
     path: str
     unit: CodeUnit
-    options: tuple[tuple[str, Option], ...]
-    """(file that declares it, option)."""
-    own_options: bool
-    """Are they declared in the started file itself, in one parser? Then a flag that is added is surely understood."""
+    options: tuple[Option, ...]
+    """Those that the file itself declares."""
+    one_parser: bool
+    """Are they declared in one parser? Then a flag that is added is surely understood."""
     arguments: tuple[str, ...]
     """What comes after the script."""
     config_names: tuple[str, ...]
-    """Names of YAML and JSON files that stand in the code which the run may enter."""
+    """Names of YAML and JSON files that stand in its code."""
 
 
 def started_program(snapshot: Snapshot, step: Usage) -> StartedProgram | None:
@@ -43,27 +40,20 @@ def started_program(snapshot: Snapshot, step: Usage) -> StartedProgram | None:
     unit = read_unit(path, snapshot.text(path))
     if unit.tree is None:
         return None
-    own = read_options(unit.tree)
-    options = {(path, option.name): option for option in own}
-    names: set[str] = set()
-    for name, tree in _reached(snapshot, path):
-        names |= {node.value for node in ast.walk(tree) if _is_config(node)}  # type: ignore[attr-defined]
-        if not own:
-            options |= {(name, option.name): option for option in read_options(tree)}
-    return StartedProgram(
-        path, unit, tuple((place, option) for (place, _), option in options.items()),
-        bool(own) and _one_parser(unit.tree), arguments_of(step), tuple(sorted(names)),
-    )  # fmt: skip
+    options = read_options(unit.tree)
+    names = {node.value for node in ast.walk(unit.tree) if _is_config(node)}  # type: ignore[attr-defined]
+    parser = bool(options) and _one_parser(unit.tree)
+    return StartedProgram(path, unit, options, parser, _arguments_of(step), tuple(sorted(names)))
 
 
-def _reached(snapshot: Snapshot, path: str) -> Iterator[tuple[str, ast.Module]]:
-    """The program's file and those of the repository whose code it may enter."""
-    program = Program(snapshot)
-    module = program.module(path)
-    for name in dict.fromkeys((path, *reach(program, module).files)) if module is not None else ():
-        other = program.module(name)
-        if other is not None and other.unit.tree is not None:
-            yield name, other.unit.tree
+def _arguments_of(step: Usage) -> tuple[str, ...]:
+    """What comes after the script."""
+    for number, word in enumerate(step.argv[1:], 1):
+        if word.endswith((".py", ".ipynb", ".sh")) or (
+            step.argv[number - 1] == "-m" and "." in word and "distributed" not in word
+        ):
+            return step.argv[number + 1 :]
+    return step.argv[3:] if step.argv[1:2] == ("-m",) else ()
 
 
 def _is_config(node: ast.AST) -> bool:
