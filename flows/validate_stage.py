@@ -197,13 +197,16 @@ class ValidateStage:
         if truth.requirements:
             return task
         entries = [source.path for source in truth.sources if source.role == "entry"]
-        found = requirements_of_run(truth.ran, snapshot=self.snapshot, entries=entries) if truth.ran else ()
+        runs = task.validation.runs if task.validation is not None else ()
+        ended = any(run.failure is None and run.scale == "full" for run in runs)
+        # the cells of a notebook are in no file that a witness could name: that its command ended well tells it
+        notebooks = [path for path in entries if path.endswith(".ipynb") and ended]
+        seen = bool(truth.ran or notebooks)
+        found = requirements_of_run(truth.ran, snapshot=self.snapshot, entries=entries) if seen else ()
         if found:
             return task.evolve(truth=truth.evolve(requirements=found))
-        report = task.validation
-        ended = report is not None and any(run.failure is None for run in report.runs)
         why = "none of its runs is recorded" if ended else "nothing ran"
-        if truth.ran:
+        if seen:
             why = "no step of the repository's Python code was seen running"
         problem = Problem(component="requirements", where=task.id, message=f"requirements unknown: {why}")
         return task.evolve(problems=(*task.problems, problem))
