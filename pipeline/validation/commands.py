@@ -1,15 +1,17 @@
-"""The program that a command starts, and the options that it declares itself."""
+"""The program that a command starts, and the options that its code declares."""
 
 from __future__ import annotations
 
 import ast
 import posixpath
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pipeline.repository import Snapshot
 from pipeline.task import Usage
 from pipeline.tracing.arguments import Option, read_options
+from pipeline.tracing.modules import ModuleMap
 from pipeline.tracing.source import CodeUnit, read_unit
 
 __all__ = ["StartedProgram", "started_path", "started_program"]
@@ -22,14 +24,14 @@ class StartedProgram(NamedTuple):
 
     path: str
     unit: CodeUnit
-    options: tuple[Option, ...]
-    """Those that the file itself declares."""
-    one_parser: bool
-    """Are they declared in one parser? Then a flag that is added is surely understood."""
+    options: tuple[tuple[str, Option], ...]
+    """(file that declares it, option)."""
+    own_options: bool
+    """Are they declared in the started file itself, in one parser? Then a flag that is added is surely understood."""
     arguments: tuple[str, ...]
     """What comes after the script."""
     config_names: tuple[str, ...]
-    """Names of YAML and JSON files that stand in its code."""
+    """Names of YAML and JSON files that stand in its code and in what that imports."""
 
 
 def started_program(snapshot: Snapshot, step: Usage) -> StartedProgram | None:
@@ -40,10 +42,43 @@ def started_program(snapshot: Snapshot, step: Usage) -> StartedProgram | None:
     unit = read_unit(path, snapshot.text(path))
     if unit.tree is None:
         return None
-    options = read_options(unit.tree)
-    names = {node.value for node in ast.walk(unit.tree) if _is_config(node)}  # type: ignore[attr-defined]
-    parser = bool(options) and _one_parser(unit.tree)
-    return StartedProgram(path, unit, options, parser, _arguments_of(step), tuple(sorted(names)))
+    own = read_options(unit.tree)
+    options = {(path, option.name): option for option in own}
+    names: set[str] = set()
+    for name, tree in _imported(snapshot, path):
+        names |= {node.value for node in ast.walk(tree) if _is_config(node)}  # type: ignore[attr-defined]
+        if not own:
+            options |= {(name, option.name): option for option in read_options(tree)}
+    return StartedProgram(
+        path, unit, tuple((place, option) for (place, _), option in options.items()),
+        bool(own) and _one_parser(unit.tree), _arguments_of(step), tuple(sorted(names)),
+    )  # fmt: skip
+
+
+def _imported(snapshot: Snapshot, path: str) -> Iterator[tuple[str, ast.Module]]:
+    """The program's file and those of the repository that it imports, each with its tree, the nearest first."""
+    modules = ModuleMap(file.path for file in snapshot.files)
+    waiting, seen = deque([path]), {path}
+    while waiting:
+        name = waiting.popleft()
+        tree = read_unit(name, snapshot.text(name)).tree
+        if tree is None:
+            continue
+        yield name, tree
+        found = {file for node in ast.walk(tree) for file in _imports(modules, name, node)}
+        waiting.extend(sorted(found - seen))
+        seen |= found
+
+
+def _imports(modules: ModuleMap, importer: str, node: ast.AST) -> Iterator[str]:
+    """The files of the repository that an import statement leads to."""
+    if isinstance(node, ast.Import):
+        found = [modules.resolve(importer, alias.name, 0) for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        found = [modules.resolve(importer, node.module or "", node.level, alias.name) for alias in node.names]
+    else:
+        return
+    yield from (path for path in found if path is not None)
 
 
 def _arguments_of(step: Usage) -> tuple[str, ...]:

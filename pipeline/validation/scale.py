@@ -128,13 +128,15 @@ def smoke_scale(snapshot: Snapshot, usage: Sequence[Usage], configs: Sequence[st
 
 def _smaller_arguments(program: StartedProgram) -> tuple[list[str], list[ScaleChange]]:
     """Words to add to the command (of an option that is given twice the last one counts), and what they change."""
-    given = effective(program.options, program.arguments)
+    options = [option for _, option in program.options]
+    given = effective(options, program.arguments)
     added: list[str] = []
     changes: list[ScaleChange] = []
-    for option in program.options:
+    for path, option in program.options:
         if option.positional or option.choices:
             continue
-        where = f"{program.path}:{program.unit.line(option.start)}"
+        line = program.unit.line(option.start) if path == program.path else option.start
+        where = f"{path}:{line}"
         flag = max(option.flags, key=len)
         if option.switch:
             if _name(option.name) in _SWITCHES and not option.negated and given.get(option.name) != "True":
@@ -205,10 +207,10 @@ def _smaller(name: str, value: str | None, option: Option | None = None) -> str 
 
 
 def configs_of(snapshot: Snapshot, step: Usage, program: StartedProgram) -> Iterator[str]:
-    """Configurations that the command names, an option names by default, or its code names."""
+    """Configurations that the command names, an option names by default, or its code and what that imports names."""
     files = {file.path: file for file in snapshot.files}
-    given = effective(program.options, program.arguments)
-    values = {option.name: option.default or "" for option in program.options} | given
+    options = [option for _, option in program.options]
+    values = {option.name: option.default or "" for option in options} | effective(options, program.arguments)
     words = [*program.arguments, *values.values()]
     for word in dict.fromkeys(part for text in words for part in re.split(r"[\s=]", text)):
         if word.endswith((".yaml", ".yml", ".json")):

@@ -60,10 +60,11 @@ def with_seed(snapshot: Snapshot, step: Usage, repeat: int) -> tuple[str, ...]:
 
 def _free(program: StartedProgram) -> Option | None:
     """The option for a seed that nothing sets; only of a program whose one parser surely understands it."""
-    if not program.one_parser:
+    if not program.own_options:
         return None
-    given = effective(program.options, program.arguments)
-    return next((option for option in program.options if _is_seed(option) and not _fixed(option, given)), None)
+    options = [option for _, option in program.options]
+    given = effective(options, program.arguments)
+    return next((option for option in options if _is_seed(option) and not _fixed(option, given)), None)
 
 
 def _names_seed(name: str) -> bool:
@@ -85,11 +86,12 @@ def _of_command(snapshot: Snapshot, step: Usage) -> Iterator[SeedUse]:
     if program is None:
         return
     free = _free(program)
-    given = effective(program.options, program.arguments)
-    for option in program.options:
+    given = effective([option for _, option in program.options], program.arguments)
+    for path, option in program.options:
         if not _is_seed(option):
             continue
-        where = f"{program.path}:{program.unit.line(option.start)}"
+        line = program.unit.line(option.start) if path == program.path else option.start
+        where = f"{path}:{line}"
         if option == free:
             yield SeedUse(name=option.name, value="0, 1, ...", source="set", where=where)
         elif option.name in given:
