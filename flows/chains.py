@@ -19,11 +19,16 @@ class Located(Record):
 
 
 def with_chain(task: Task, chain: Chain) -> Task:
-    """The task with this chain as its ground truth.
+    """The task with this chain as its ground truth; what other scripts do, or were seen doing, goes.
 
-    What a recorded run told of the same commands stays; of another chain nothing is known until it has run.
+    Requirements stay with the scripts that they were taken from, by a run, a person or whoever published them; what a
+    recorded run told stays with its commands. Of another chain nothing is known until it has run.
     """
-    truth = task.truth.evolve(sources=chain.sources, usage=chain.usage)
-    if not (task.truth.ran and task.truth.usage == chain.usage):
-        truth = truth.evolve(requirements=(), ran=(), seeds=(), data_needs=(), responses=())
+    old = task.truth
+    same = [source.path for source in old.sources] == [source.path for source in chain.sources]
+    truth = old.evolve(sources=chain.sources, usage=chain.usage)
+    if not same:
+        truth = truth.evolve(requirements=())
+    if not (same and old.usage == chain.usage):
+        truth = truth.evolve(ran=(), seeds=(), data_needs=(), responses=())
     return task.evolve(truth=truth)

@@ -169,5 +169,8 @@ def test_what_a_run_told_stays_with_its_commands_and_goes_with_others(
     task = given.task.evolve(truth=truth)
     chain = given.chains[0]
     assert with_chain(task, chain) == task
-    other = with_chain(task, chain.evolve(usage=(Usage(argv=("python", "run.py", "--fast")),))).truth
+    repaired = with_chain(task, chain.evolve(usage=(Usage(argv=("python", "run.py", "--fast")),))).truth
+    assert (repaired.ran, repaired.requirements, repaired.seeds, repaired.data_needs) == ((), (step,), (), ())
+    source = SourceScript(path="broken.py", role="entry", score=1.0)
+    other = with_chain(task, chain.evolve(sources=(source,))).truth
     assert (other.ran, other.requirements, other.seeds, other.data_needs) == ((), (), (), ())
