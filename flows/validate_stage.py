@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from extractors.outcome import restate_expected
 from flows.chain_attempts import ChainAttempts, Learnt, Tried
@@ -32,6 +33,9 @@ from pipeline.validation.responses import learn_responses
 from pipeline.validation.writing import SCRIPT, with_script, write_script
 
 __all__ = ["ValidateStage", "model_stages_digest", "snapshot_of", "written_tree"]
+
+_REQUIREMENTS: Final = "requirements"
+"""Component of the problem that says why nothing is known of what ran."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,8 @@ class ValidateStage:
     def _required(self, task: Task) -> Task:
         """With the requirements of the recorded run, where the task has none; without a run there are none."""
         truth = task.truth
+        known = tuple(problem for problem in task.problems if problem.component != _REQUIREMENTS)
+        task = task.evolve(problems=known)  # what an earlier validation did not know, this one may
         if truth.requirements:
             return task
         entries = [source.path for source in truth.sources if source.role == "entry"]
@@ -208,7 +214,7 @@ class ValidateStage:
         why = "none of its runs is recorded" if ended else "nothing ran"
         if seen:
             why = "no step of the repository's Python code was seen running"
-        problem = Problem(component="requirements", where=task.id, message=f"requirements unknown: {why}")
+        problem = Problem(component=_REQUIREMENTS, where=task.id, message=f"requirements unknown: {why}")
         return task.evolve(problems=(*task.problems, problem))
 
     def _worded(self, task: Task) -> Task:

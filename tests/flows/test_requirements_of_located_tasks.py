@@ -144,6 +144,7 @@ def test_where_nothing_ran_the_requirements_are_unknown_and_the_task_says_so(
     assert task.validation.verdict is not Verdict.PASS
     assert (task.truth.requirements, task.truth.ran, sandbox.witnessed) == ((), (), 0)
     assert unknown(task) == ["requirements unknown: nothing ran"]
+    assert unknown(stage.validated(Located(task=task, chains=located(stage).chains))) == []  # another chain runs
     console = Console(record=True, width=200)
     print_task(task, console, truth=True)
     assert "unknown: no run of it is recorded" in console.export_text()
