@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from flows.chains import Traces, with_chain
+from flows.chains import with_chain
 from pipeline.execution_plan import Scale
 from pipeline.locator import Chain, RepositoryIndex, build_index
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
 from pipeline.task import Task, ValidationReport, Verdict
 from pipeline.validation import missing_modules, missing_system_packages, validate
-from pipeline.validation.environments import Environments
+from pipeline.validation.environments import Built, Environments, reached_files
 from pipeline.validation.refine import rank_of
 from pipeline.validation.repair import repaired, stopped_commands
 
@@ -35,7 +36,7 @@ class Learnt:
         """Commands that hit a limit: they are no way to what another chain misses."""
 
     def index(self, environments: Environments) -> RepositoryIndex:
-        """The index of the snapshot of these environments, made once and only when a failed run needs it."""
+        """The index of the snapshot of these environments, made once and only when it is needed."""
         snapshot = environments.snapshot
         if snapshot.root not in self._made:
             self._made[snapshot.root] = build_index(snapshot, cache=environments.settings.cache_dir / "indexes")
@@ -56,7 +57,6 @@ class ChainAttempts:
 
     environments: Environments
     repeats: int
-    traces: Traces = field(default_factory=Traces)
     learnt: Learnt = field(default_factory=Learnt)
 
     def attempt(self, base: Task, chain: Chain, name: str) -> Tried:
@@ -98,8 +98,7 @@ class ChainAttempts:
     ) -> Tried:
         """Validate one chain as it is; modules and libraries that its run misses extend the environment, bounded."""
         environments, settings = self.environments, self.environments.settings
-        trace_ = self.traces.of(self._snapshot, base, chain)
-        task = with_chain(base, chain, trace_)
+        task = with_chain(base, chain)
         out = self._out(base, name)
         modules: tuple[str, ...] = ()
         libraries: tuple[str, ...] = ()
@@ -107,7 +106,7 @@ class ChainAttempts:
         placed = any(claim.place for claim in base.truth.expected.claims)
         known = placed and base.environment.spec_digest is not None
         for _ in range(_ENVIRONMENT_ROUNDS):
-            built = environments.of_chain(task, trace_, modules, libraries) if not known else environments.again(task)
+            built = environments.again(task) if known else self._environment(task, modules, libraries)
             if built.image is None or built.environment is None:
                 reason = f"the environment cannot be built: {built.problems[-1].message}"
                 report = ValidationReport(
@@ -133,7 +132,12 @@ class ChainAttempts:
                 break
             modules, libraries = (*modules, *sorted(more_modules)), (*libraries, *sorted(more_libraries))
         self.learnt.slow.update(stopped_commands(chain.usage, report))
-        return Tried(task, report.evolve(problems=(*trace_.problems, *built.problems, *report.problems)))
+        return Tried(task, report.evolve(problems=(*built.problems, *report.problems)))
+
+    def _environment(self, task: Task, modules: Collection[str], libraries: Collection[str]) -> Built:
+        sources = [source.path for source in task.truth.sources]
+        reached = reached_files(self.learnt.index(self.environments), sources)
+        return self.environments.of_files(sources, reached, modules=tuple(modules), libraries=libraries)
 
     @property
     def _snapshot(self) -> Snapshot:

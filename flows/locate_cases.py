@@ -28,7 +28,7 @@ from pipeline.version import STAGE_VERSIONS, version
 
 __all__ = ["partial_directory", "run_cases"]
 
-_FORM: Final = 1
+_FORM: Final = 2
 """Raise when the form of a prediction changes: kept ones of the older form are then made again."""
 
 
@@ -156,7 +156,7 @@ class _Run:
         """What a prediction depends on."""
         model = self._embeddings.config.identity if self._embeddings is not None else None
         return digest_of(
-            [_FORM, version(), STAGE_VERSIONS["locate"], STAGE_VERSIONS["trace"], snapshot.ref.commit, model,
+            [_FORM, version(), STAGE_VERSIONS["locate"], snapshot.ref.commit, model,
              case.paper_id, case.task_index, case.query.model_dump(mode="json")]
         )  # fmt: skip
 

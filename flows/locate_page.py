@@ -12,7 +12,7 @@ __all__ = ["locate_page"]
 
 
 def locate_page(result: LocateResult, query: TaskQuery, *, shown: int) -> str:
-    """The page: the decision with its commands, the steps with their lines, the ranking with its reasons.
+    """The page: the decision with its commands, the ranking with its reasons.
 
     Args:
         result: from `located`.
@@ -23,14 +23,11 @@ def locate_page(result: LocateResult, query: TaskQuery, *, shown: int) -> str:
         loader=PackageLoader("flows"), autoescape=select_autoescape(default=True), undefined=StrictUndefined
     )
     chain = result.location.chain
-    settings = result.trace.hyperparameters if result.trace is not None else ()
     return environment.get_template("locate.html.j2").render(
         result=result,
         query=query,
         chain=chain,
         commands=command_groups(chain.usage) if chain else (),
-        chosen=[item for item in settings if item.source != "default"],
-        defaults=[item for item in settings if item.source == "default"],
         problems=problems_of(result),
         members={source.path: source.role for source in chain.sources} if chain else {},
         ranked=result.location.ranked[:shown],

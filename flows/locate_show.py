@@ -18,12 +18,9 @@ from flows.locate_run import LocateResult, engine_words, problems_of
 from pipeline.locator import Chain
 from pipeline.schema import Severity
 from pipeline.task import NotFound, SourceScript
-from pipeline.tracing import Trace
 
 __all__ = ["show"]
 
-_SETTINGS: Final = 25
-"""Settings shown in the terminal; the page and `--json` have all."""
 _PROBLEMS: Final = 8
 _WORDS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
 
@@ -47,8 +44,6 @@ def show(result: LocateResult, console: Console, *, top: int, explain: bool) -> 
         _show_not_found(console, location.not_found)
     else:
         _show_chain(console, chain)
-        if result.trace is not None:
-            _show_trace(console, result.trace)
     _show_problems(console, result)
 
 
@@ -87,27 +82,6 @@ def _show_chain(console: Console, chain: Chain) -> None:
         _say(
             console, f"    [dim]{_plain('; '.join(part for part in (group.others, group.first.reason) if part))}[/dim]"
         )
-
-
-def _show_trace(console: Console, trace: Trace) -> None:
-    """Steps with their lines; settings that are more than a default; needs."""
-    _say(console, f"[bold]Requirements[/bold] ({len(trace.requirements)})")
-    for number, item in enumerate(trace.requirements, 1):
-        places = ", ".join(f"{span.path}:{span.start}-{span.end}" for span in item.spans[:4])
-        more = f" and {len(item.spans) - 4} more" if len(item.spans) > 4 else ""
-        _say(console, f"  {number:>2}. {_plain(item.text)}  [dim]{_plain(places)}{more}[/dim]")
-    chosen = [item for item in trace.hyperparameters if item.source != "default"]
-    if trace.hyperparameters:
-        rest = len(trace.hyperparameters) - len(chosen)
-        _say(console, f"[bold]Settings[/bold] ({len(chosen)} of the commands and configurations, {rest} defaults)")
-    for setting in chosen[:_SETTINGS]:
-        _say(console, f"  {_plain(setting.name)} = {_plain(setting.value)}  [dim]{setting.source}[/dim]")
-    if len(chosen) > _SETTINGS:
-        _say(console, f"  and {len(chosen) - _SETTINGS} more: all of them are in --json and on the page of --explain")
-    if trace.data_needs:
-        _say(console, "[bold]Needs[/bold]")
-    for need in trace.data_needs:
-        _say(console, f"  {_plain(need)}")
 
 
 def _show_problems(console: Console, result: LocateResult) -> None:

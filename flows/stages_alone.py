@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from extractors.drafting import DraftResult
-from flows.chains import Located, traced, with_chain
+from flows.chains import Located, with_chain
 from flows.engines import ModelEngine, ModelOptions, model_config, open_model
 from flows.review.content import listed_paths
 from flows.review.decisions import counted, votes_on
@@ -231,7 +231,8 @@ def _located_again(stages: TaskStages, task: Task) -> Located:
     """The task before any chain, with the chain that a reviewer named or those that no reviewer refused."""
     draft = _draft_of(stages, task)
     truth = task.truth.evolve(
-        sources=(), equivalents=(), requirements=(), usage=(), data_needs=(), not_found=None,
+        sources=(), equivalents=(), requirements=(), usage=(), data_needs=(), ran=(), seeds=(), responses=(),
+        not_found=None,
         hyperparameters=draft.hyperparameters,
         expected=draft.expected.evolve(text=_text_of_expected(task, draft)),
     )  # fmt: skip
@@ -252,7 +253,7 @@ def _located_again(stages: TaskStages, task: Task) -> Located:
         reason = "no other scripts of the repository answer the question" if refused else "nothing was located"
         return Located(task=_saved(stages, base.evolve(status=Status.NOT_FOUND, status_reason=reason)))
     base = base.evolve(problems=found.task.problems, provenance=found.task.provenance)
-    first = with_chain(base, chains[0], traced(stages.snapshot, base, chains[0]))
+    first = with_chain(base, chains[0])
     _saved(stages, first.evolve(status=Status.LOCATED))
     return Located(task=first.evolve(status=Status.LOCATED), chains=tuple(chains))
 

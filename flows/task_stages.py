@@ -1,4 +1,4 @@
-"""The stages of one task: locate, trace, validate (with refinement), mask. Each is recorded when it is finished.
+"""The stages of one task: locate, validate (with refinement), mask. Each is recorded when it is finished.
 
 With a model, it checks where the scripts are, words the requirements and looks at what a run did; what it fails at for
 one task is a problem of that task, and the deterministic result stands and says so.
@@ -10,13 +10,13 @@ machinery could not establish (data that is not at hand, a broken sandbox) stays
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from extractors._reading import Reading
 from extractors.method import Method
-from flows.chains import Located, Traces, with_chain
+from flows.chains import Located, with_chain
 from flows.engines import ModelEngine, with_prompts
 from flows.locate_engines import checked, ranked
 from flows.mask_stage import MaskStage
@@ -70,7 +70,6 @@ class TaskStages:
     reporter: Reporter
     engine: ModelEngine | None = None
     """Locates, words requirements and looks at runs with a model; None: keyless."""
-    _traces: Traces = field(default_factory=Traces, init=False)
 
     def process(
         self, tasks: Sequence[Task], queries: Sequence[TaskQuery], evidence: Sequence[RunEvidence] = ()
@@ -124,7 +123,6 @@ class TaskStages:
             repeats=self.repeats,
             reporter=Details(self.reporter, "validate"),
             engine=self.engine,
-            traces=self._traces,
         )
 
     def validated(self, located: Located) -> Task:
@@ -144,7 +142,7 @@ class TaskStages:
             method=" ".join(line.text for line in steps), evidence={**task.evidence, "method": quotes}
         )  # fmt: skip
 
-    # --- locate and trace ---
+    # --- locate ---
 
     def _locate_all(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[Located]:
         index: RepositoryIndex | None = None
@@ -229,7 +227,7 @@ class TaskStages:
             )
             return Located(task=rejected)
         chains = (location.chain, *location.alternatives)
-        found = with_chain(task, chains[0], self._traces.of(self.snapshot, task, chains[0]))
+        found = with_chain(task, chains[0])
         return Located(task=found.evolve(status=Status.LOCATED, problems=problems), chains=chains)
 
     # --- mask ---
@@ -279,7 +277,7 @@ class TaskStages:
             engine["agent_runs"] = str(self._agent_runs)
         return engine | {
             "stage": stage,
-            "version": "/".join(STAGE_VERSIONS[name] for name in ("locate", "trace", "validate", "mask")),
+            "version": "/".join(STAGE_VERSIONS[name] for name in ("locate", "validate", "mask")),
             "input": digest_of(value.model_dump(mode="json")),
             "commit": self.snapshot.ref.commit,
             "sandbox": self.sandbox.name,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from extractors.outcome import restate_expected
 from flows.chain_attempts import ChainAttempts, Learnt, Tried
-from flows.chains import Located, Traces, with_chain
+from flows.chains import Located
 from flows.engines import ModelEngine, fails_here, prompts_digest, with_prompts
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
@@ -17,21 +18,24 @@ from pipeline.llm import ModelError, load_prompt
 from pipeline.locator import Chain
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
+from pipeline.requirements import requirements_of_run
 from pipeline.sandbox import Image, RunResult, Sandbox
 from pipeline.schema import Problem, Severity
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import SourceScript, Status, Task, Usage, ValidationReport, Verdict
-from pipeline.tracing import Trace
 from pipeline.validation import (
     validate_with_refinement,
 )
-from pipeline.validation.environments import Environments
+from pipeline.validation.environments import Environments, reached_files
 from pipeline.validation.outcome import learn_bands, supported_claims
 from pipeline.validation.responses import learn_responses
 from pipeline.validation.writing import SCRIPT, with_script, write_script
 
 __all__ = ["ValidateStage", "model_stages_digest", "snapshot_of", "written_tree"]
+
+_REQUIREMENTS: Final = "requirements"
+"""Component of the problem that says why nothing is known of what ran."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,6 @@ class ValidateStage:
     reporter: Reporter
     engine: ModelEngine | None = None
     """Words requirements and gives a second opinion on runs; None: keyless."""
-    traces: Traces = field(default_factory=Traces)
-    """What was traced already."""
     learnt: Learnt = field(default_factory=Learnt)
 
     @property
@@ -58,7 +60,7 @@ class ValidateStage:
     @property
     def attempts(self) -> ChainAttempts:
         """What tries single chains."""
-        return ChainAttempts(self.environments, self.repeats, self.traces, self.learnt)
+        return ChainAttempts(self.environments, self.repeats, self.learnt)
 
     def validated(self, located: Located) -> Task:
         """Try the chains in order until one reproduces the claims (EXP-Bench 3.2, stage 3: refinement).
@@ -92,6 +94,7 @@ class ValidateStage:
             others = located.chains[len(refined.attempts) :][: self.settings.equivalents]
             answering = self._answering(_supported(task, report))
             return self._worded(answering if located.rehearsed else self._with_equivalents(answering, others))
+        task = self._recorded(task)
         reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
         if report.verdict is Verdict.UNKNOWN:
             return task.evolve(status=Status.LOCATED, status_reason=f"not validated: {reason}")
@@ -175,18 +178,50 @@ class ValidateStage:
         return Tried(task, report)
 
     def _answering(self, task: Task) -> Task:
-        """With bands from other random streams, and with how the claims answer to perturbations."""
+        """With what ran, with bands from other random streams, and with how the claims answer to perturbations."""
+        return self._required(self._run_with_witness(task, self.settings.seeds))
+
+    def _recorded(self, task: Task) -> Task:
+        """A task that is not validated, with what ran: its chain is recorded once where it ran to its end."""
+        report = task.validation
+        assert report is not None, "it was tried"
+        ended = bool(report.runs) and all(run.failure is None and run.scale == "full" for run in report.runs)
+        return self._required(self._run_with_witness(task, 0) if ended and not task.truth.ran else task)
+
+    def _run_with_witness(self, task: Task, seeds: int) -> Task:
         return learn_responses(
-            task, snapshot=self.snapshot, image=self.image_of(task), sandbox=self.sandbox, seeds=self.settings.seeds,
+            task, snapshot=self.snapshot, image=self.image_of(task), sandbox=self.sandbox, seeds=seeds,
             out=self.workspace.task_dir(task.id) / "validation" / "perturbed", owner=self.workspace.owner,
             limits=self.settings.limits, reporter=self.reporter,
         )  # fmt: skip
 
+    def _required(self, task: Task) -> Task:
+        """With the requirements of the recorded run, where the task has none; without a run there are none."""
+        truth = task.truth
+        known = tuple(problem for problem in task.problems if problem.component != _REQUIREMENTS)
+        task = task.evolve(problems=known)  # what an earlier validation did not know, this one may
+        if truth.requirements:
+            return task
+        entries = [source.path for source in truth.sources if source.role == "entry"]
+        runs = task.validation.runs if task.validation is not None else ()
+        ended = any(run.failure is None and run.scale == "full" for run in runs)
+        # the cells of a notebook are in no file that a witness could name: that its command ended well tells it
+        notebooks = [path for path in entries if path.endswith(".ipynb") and ended]
+        seen = bool(truth.ran or notebooks)
+        found = requirements_of_run(truth.ran, snapshot=self.snapshot, entries=entries) if seen else ()
+        if found:
+            return task.evolve(truth=truth.evolve(requirements=found))
+        why = "none of its runs is recorded" if ended else "nothing ran"
+        if seen:
+            why = "no step of the repository's Python code was seen running"
+        problem = Problem(component=_REQUIREMENTS, where=task.id, message=f"requirements unknown: {why}")
+        return task.evolve(problems=(*task.problems, problem))
+
     def _worded(self, task: Task) -> Task:
-        """The requirements of a validated task in a model's words; their lines stay as they were traced."""
+        """The requirements of a validated task in a model's words; their lines stay."""
         if self.engine is None or not task.truth.requirements:
             return task
-        from pipeline.tracing.model_wording import describe_requirements
+        from pipeline.requirements.wording import describe_requirements
 
         try:
             with self.engine.working("validate", task.id):
@@ -196,8 +231,8 @@ class ValidateStage:
         except ModelError as error:
             if not fails_here(error):
                 raise
-            message = f"the requirements keep the words of the tracer: {error.cause}"
-            problem = Problem(component="trace.model", where=task.id, message=message)
+            message = f"the requirements keep the words of the code: {error.cause}"
+            problem = Problem(component="requirements.model", where=task.id, message=message)
             return task.evolve(problems=(*task.problems, problem))
         truth = task.truth.evolve(requirements=described.requirements)
         worded = task.evolve(truth=truth, problems=(*task.problems, *described.problems))
@@ -213,12 +248,9 @@ class ValidateStage:
         Raises:
             ExpbenchError: `ENVIRONMENT_UNBUILDABLE`; the machinery failed.
         """
-        trace_ = Trace(requirements=(), hyperparameters=(), data_needs=(), reached=())
-        task = base
-        if chain is not None:
-            trace_ = self.traces.of(self.snapshot, base, chain)
-            task = with_chain(base, chain, trace_)
-        built = self.environments.of_chain(task, trace_, (), ())
+        sources = [source.path for source in (chain.sources if chain is not None else base.truth.sources)]
+        reached = reached_files(self.learnt.index(self.environments), sources) if sources else []
+        built = self.environments.of_files(sources, reached)
         if built.image is None:
             raise ExpbenchError(
                 FailureKind.ENVIRONMENT_UNBUILDABLE,
@@ -265,7 +297,7 @@ def model_stages_digest(engine: ModelEngine) -> str:
     """
     prompts = [
         load_prompt("pipeline.locator.prompts", "locate_agent").ref,
-        load_prompt("pipeline.tracing.prompts", "describe_steps").ref,
+        load_prompt("pipeline.requirements.prompts", "describe_steps").ref,
         *(
             load_prompt("pipeline.validation.prompts", name).ref
             for name in ("monitor", "monitor_confirm", "write_script")

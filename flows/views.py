@@ -223,7 +223,7 @@ def print_task(task: Task, console: Console, *, truth: bool) -> None:
         console.print(f"  {escape(source.path)}  ({source.role}, {source.score:.2f})")
     for usage in task.truth.usage:
         console.print(f"  $ {escape(' '.join(usage.argv))}  [dim]{escape(usage.reason)}[/dim]")
-    console.print(f"\n[bold]Requirements[/bold]  {len(task.truth.requirements)}")
+    console.print(f"\n[bold]Requirements[/bold]  {len(task.truth.requirements) or 'unknown: no run of it is recorded'}")
     for number, step in enumerate(task.truth.requirements, 1):
         spans = ", ".join(f"{span.path}:{span.start}-{span.end}" for span in step.spans)
         console.print(f"  {number}. {escape(step.text)} [dim]{escape(spans)}[/dim]")

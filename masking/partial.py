@@ -58,7 +58,7 @@ def partial_masks(task: Task, snapshot: Snapshot, sources: Sequence[SourceScript
     """The files that are masked function by function.
 
     Args:
-        task: its requirements say which functions answer the question.
+        task: its requirements and what ran say which functions answer the question.
         snapshot: the original.
         sources: the scripts that are masked.
         policy: what a person wants.
@@ -83,13 +83,20 @@ def partial_masks(task: Task, snapshot: Snapshot, sources: Sequence[SourceScript
             continue
         try:
             data = _original(snapshot, script.path)
-            names = names_at(data, spans_in(task.truth.requirements, script.path))
+            names = _answering(task, script.path, data)
             if names and set(names) != {name for name in function_names(data) if "." not in name}:
                 _take_out(found, snapshot, script.path, names, "they answer the question, others use the rest", policy)
         except ValueError as error:
             message = f"masked as a whole, its functions cannot be taken out one by one: {error}"
             found.problems.append(Problem(component="mask.plan", where=script.path, message=message))
     return found
+
+
+def _answering(task: Task, path: str, data: bytes) -> tuple[str, ...]:
+    """The functions of a file that a requirement names or that ran for the task; what is known of neither is none."""
+    named = set(names_at(data, spans_in(task.truth.requirements, path)))
+    named |= {item.name for item in task.truth.ran if item.path == path}
+    return tuple(name for name in function_names(data) if name in named)
 
 
 def _original(snapshot: Snapshot, path: str) -> bytes:

@@ -11,10 +11,9 @@ __all__ = ["STAGE_VERSIONS", "version"]
 STAGE_VERSIONS: Final[dict[str, str]] = {
     "extract": "3",
     "draft": "7",
-    "locate": "3",
-    "trace": "3",
-    "validate": "5",
-    "mask": "3",
+    "locate": "4",
+    "validate": "6",
+    "mask": "4",
 }
 """Raised when a stage's output for the same input changes: `--resume` then runs the stage again."""
 

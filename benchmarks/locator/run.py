@@ -5,7 +5,7 @@
 
 Figures called "out of fold" use weights that were learnt without the paper at hand; "shipped" uses the weights of
 `pipeline/locator/weights.py`, which have seen the cases when these are the ones that they were learnt from. An ablation
-learns anew without one column; nothing is indexed again for it. Lines of requirements are measured by `spans`.
+learns anew without one column; nothing is indexed again for it.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def locate(
     exchanges: Exchanges = None,
     json_output: Json = False,
 ) -> None:
-    """Find the scripts of REPO that answer a task, the commands that run them, and the lines that implement it."""
+    """Find the scripts of REPO that answer a task, and the commands that run them."""
     options = model_options(
         used=engine == "model", wanted="--engine model", consequence="Nothing was searched",
         modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model, budget_usd=budget_usd,

@@ -61,7 +61,7 @@ def _absent(task: Task) -> tuple[str, ...]:
         f"### No script was found\n\n{escaped(found.reason if found else task.status_reason)}\n\n"
         + (searched or "- (what was searched is not recorded)"),
         "**approve** accepts that the repository has no script for it; **edit** with paths in *Sources* names one, and "
-        "the task is traced and re-executed; **send back to locate** searches again; **reject** gives the task up.",
+        "the task is re-executed; **send back to locate** searches again; **reject** gives the task up.",
     )
 
 
@@ -208,6 +208,8 @@ def _code(workspace: Workspace, task: Task) -> str:
             for number, step in enumerate(truth.requirements, 1)
         )
         parts.append(f"**Requirements**\n\n{steps}")
+    else:
+        parts.append("**Requirements**: unknown, no run of it is recorded.")
     if truth.equivalents:
         also = ", ".join(escaped(source.path) for source in truth.equivalents)
         parts.append(f"These scripts reproduce the claims too and are masked: {also}.")

@@ -33,7 +33,7 @@ from pipeline.survey import Candidate
 from pipeline.task import Usage
 from pipeline.validation.declarations import read_declarations
 from pipeline.validation.diagnosis import diagnose, is_own_module, missing_in_log, read_tail
-from pipeline.validation.environments import Built, Environments
+from pipeline.validation.environments import Built, Environments, reached_files
 from pipeline.validation.repair import repaired_commands
 from pipeline.validation.system_packages import missing_libraries, missing_programs
 from pipeline.witness.read import read_witness
@@ -143,7 +143,7 @@ class _Project:
         """Build the environment; where one with more cannot be built, the one before stays."""
         entries = sorted({candidate.entry for candidate in self.candidates})
         built = stage.environments.of_files(
-            entries, _reached(stage.index, entries), modules=self.modules, libraries=self.libraries
+            entries, reached_files(stage.index, entries), modules=self.modules, libraries=self.libraries
         )
         if built.image is not None or self.built is None:
             self.built = built
@@ -177,18 +177,6 @@ def _projects(index: RepositoryIndex, candidates: Iterable[Candidate]) -> list[_
         key = tuple(path for path in declared if path != candidate.entry)
         found.setdefault(key, _Project()).candidates.append(candidate)
     return list(found.values())
-
-
-def _reached(index: RepositoryIndex, entries: Iterable[str]) -> list[str]:
-    """The files that these import or run, themselves included."""
-    found: dict[str, None] = {}
-    waiting = deque(entries)
-    while waiting:
-        path = waiting.popleft()
-        if path not in found:
-            found[path] = None
-            waiting.extend(sorted({*index.links.imports.get(path, ()), *index.links.runs.get(path, ())}))
-    return [path for path in found if path.endswith((".py", ".ipynb"))]
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------

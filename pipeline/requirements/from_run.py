@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from pipeline.repository import Snapshot
 from pipeline.task import CodeEvidence, Requirement
-from pipeline.tracing.source import read_unit
+from pipeline.tracing.source import CodeUnit, read_unit
 from pipeline.witness.records import FunctionRun
 
 __all__ = ["requirements_of_run"]
@@ -27,6 +27,8 @@ _LONG: Final = 60
 _QUOTED: Final = 120
 _SHOWN: Final = 4
 _MAX_BYTES: Final = 2_000_000
+_MAX_NOTEBOOK: Final = 40_000_000
+"""With its outputs, which are left out."""
 
 
 class _Step(NamedTuple):
@@ -49,22 +51,23 @@ def requirements_of_run(
     Args:
         ran: functions that ran, in the order of their first call.
         snapshot: the repository.
-        entries: files that the commands start.
+        entries: files that the commands start; of a notebook all cells ran, its command ends well no other way.
         elsewhere: (path, qualified name) of what ran for other tasks of the repository too.
     """
     steps: list[_Step] = []
     files = {path: _read(snapshot, path) for path in dict.fromkeys([*entries, *(item.path for item in ran)])}
     called = _called_from(ran)
     for number, path in enumerate(entries):
-        tree = files[path]
-        if tree is not None:
-            steps += _of_body(path, tree.body, snapshot, called, number - len(entries))
+        unit = files[path]
+        if unit is not None and unit.tree is not None:
+            steps += _of_body(unit, unit.tree.body, called, number - len(entries))
     for number, item in enumerate(ran):
-        node = _definition(files.get(item.path), item)
-        if node is None or _lines(node) <= _SMALL:
+        unit = files[item.path]
+        node = _definition(unit, item)
+        if unit is None or node is None or _lines(node) <= _SMALL:
             continue
         body = _lines(node) > _LONG
-        if body and (cut := list(_of_body(item.path, node.body, snapshot, called, number))):
+        if body and (cut := list(_of_body(unit, node.body, called, number))):
             steps += cut
         elif _computes(node):
             span = _span(snapshot, item.path, node)
@@ -75,11 +78,12 @@ def requirements_of_run(
     )
 
 
-def _read(snapshot: Snapshot, path: str) -> ast.Module | None:
+def _read(snapshot: Snapshot, path: str) -> CodeUnit | None:
     file = next((item for item in snapshot.files if item.path == path), None)
-    if file is None or not path.endswith(".py") or file.size > _MAX_BYTES:
+    limit = _MAX_NOTEBOOK if path.endswith(".ipynb") else _MAX_BYTES
+    if file is None or not path.endswith((".py", ".ipynb")) or file.size > limit:
         return None
-    return read_unit(path, snapshot.text(path, _MAX_BYTES)).tree
+    return read_unit(path, snapshot.text(path, limit))
 
 
 def _called_from(ran: Sequence[FunctionRun]) -> dict[str, set[int]]:
@@ -95,11 +99,11 @@ def _called_from(ran: Sequence[FunctionRun]) -> dict[str, set[int]]:
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _definition(tree: ast.Module | None, item: FunctionRun) -> _Function | None:
-    if tree is None or item.name.endswith((">", "__init__", "__repr__", "__str__")):
+def _definition(unit: CodeUnit | None, item: FunctionRun) -> _Function | None:
+    if unit is None or unit.tree is None or item.name.endswith((">", "__init__", "__repr__", "__str__")):
         return None
     name = item.name.rpartition(".")[2]
-    for node in ast.walk(tree):
+    for node in ast.walk(unit.tree):
         if isinstance(node, _Function) and node.name == name and _begin(node) <= item.line <= node.lineno:
             return node
     return None
@@ -126,20 +130,19 @@ def _computes(node: _Function) -> bool:
 # --- stretches of a body ---------------------------------------------------------------------------------------------
 
 
-def _of_body(
-    path: str, body: Sequence[ast.stmt], snapshot: Snapshot, called: Mapping[str, set[int]], order: int
-) -> Iterator[_Step]:
-    lines = snapshot.text(path, _MAX_BYTES).splitlines()
+def _of_body(unit: CodeUnit, body: Sequence[ast.stmt], called: Mapping[str, set[int]], order: int) -> Iterator[_Step]:
+    lines = unit.code.splitlines()
     for block in _stretches(_opened(body), lines):
         start, end = block[0].lineno, block[-1].end_lineno or block[-1].lineno
         # where it calls the repository's own code it says most, else where it first computes something
-        telling = [line for line in called.get(path, ()) if start <= line <= end]
+        telling = [line for line in called.get(unit.path, ()) if start <= line <= end]
         telling = telling or [line for node in block for line in _computing(node)]
         if not telling:
             continue
         text = _comment_above(lines, start) or _QUOTE.format(lines[min(telling) - 1].strip()[:_QUOTED])
         quote = "\n".join(lines[start - 1 : start + 2])[:_QUOTED]
-        yield _Step(order, text, CodeEvidence(path=path, start=start, end=end, quote=quote), shared=False)
+        span = CodeEvidence(path=unit.path, start=unit.line(start), end=unit.line(end), quote=quote)
+        yield _Step(order, text, span, shared=False)
 
 
 _QUOTE: Final = "carry out `{}`"

@@ -1,5 +1,1 @@
-"""Stage 2.2 (EXP-Bench 3.2): from the chain of scripts to implementation requirements, by AST tracing."""
-
-from pipeline.tracing.trace import Trace, trace
-
-__all__ = ["Trace", "trace"]
+"""Reading code: notebooks and Python files as trees, options of scripts, imports, numbered lines. Nothing is run."""

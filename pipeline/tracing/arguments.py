@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,12 +16,7 @@ from pipeline.tracing.options import Option, as_number, effective, literal
 from pipeline.tracing.parsed import called_function, dotted
 from pipeline.tracing.signatures import signature_options
 
-__all__ = ["Option", "as_number", "effective", "literal", "may_declare", "read_options"]
-
-_DECLARES: Final = re.compile(
-    r"add_arg|\.option|\.argument|DEFINE_|Fire|typer|tyro|dcargs|ArgumentParser|TrlParser|CLI|auto_cli|pyrallis|draccus|"
-    r"simple_parsing|datargs|chz|Tap|plac|defopt|clize|argh|flags_as_required|flag_as_required"
-)
+__all__ = ["Option", "as_number", "effective", "literal", "read_options"]
 
 _ABSL: Final = re.compile(
     r"^DEFINE_(?:multi_)?(?:string|integer|float|bool|boolean|enum|enum_class|list|spaceseplist|config_file)$"
@@ -29,23 +24,8 @@ _ABSL: Final = re.compile(
 _REQUIRING: Final = frozenset({"mark_flags_as_required", "mark_flag_as_required"})
 
 
-def may_declare(code: str, parsed: Collection[str] = ()) -> bool:
-    """May a file declare options? Told from its text: most files of a project do not, and walking a tree is slow.
-
-    Args:
-        code: the file.
-        parsed: names of classes that another file hands to a parser.
-    """
-    return _DECLARES.search(code) is not None or any(f"class {name}" in code for name in parsed)
-
-
-def read_options(tree: ast.Module, parsed: Collection[str] = ()) -> tuple[Option, ...]:
-    """The options that `tree` declares, in the order of the code; the last declaration of a name wins.
-
-    Args:
-        tree: a file.
-        parsed: names of classes of this file that another one hands to a parser.
-    """
+def read_options(tree: ast.Module) -> tuple[Option, ...]:
+    """The options that a file declares, in the order of the code; the last declaration of a name wins."""
     found: dict[str, Option] = {}
     required: set[str] = set()
     nodes = list(ast.walk(tree))  # once: walking is most of the time to read options
@@ -56,7 +36,7 @@ def read_options(tree: ast.Module, parsed: Collection[str] = ()) -> tuple[Option
         if option is not None:
             found.pop(option.name, None)
             found[option.name] = option
-    for option in signature_options(tree, nodes, parsed):
+    for option in signature_options(tree, nodes):
         found.setdefault(option.name, option)
     options = [replace(item, required=item.required or name in required) for name, item in found.items()]
     return tuple(sorted(options, key=lambda option: option.start))
@@ -109,7 +89,6 @@ def _make(node: ast.Call, flags: tuple[str, ...], keywords: dict[str, ast.expr],
         kind=kind,
         negated=action[0] == "store_false",
         numeric=_is_numeric(keywords.get("type"), keywords.get("default")),
-        unset=not positional and not switch and action[0] in {"", "store"} and _is_none(keywords.get("default")),
     )
 
 
@@ -121,10 +100,6 @@ def _is_numeric(kind: ast.expr | None, default: ast.expr | None) -> bool:
             "FloatRange",
         }
     return isinstance(default, ast.Constant) and type(default.value) in {int, float}
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
 
 def _argparse(node: ast.Call) -> Option | None:
@@ -170,6 +145,5 @@ def _absl(node: ast.Call) -> Option | None:
         start=node.lineno,
         end=node.end_lineno or node.lineno,
         kind="absl",
-        unset=_is_none(default),
         numeric=kind.endswith(("integer", "float")),
     )

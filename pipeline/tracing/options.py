@@ -50,8 +50,6 @@ class Option:
     kind: str = "argparse"
     negated: bool = False
     """A switch that sets False (`store_false`)."""
-    unset: bool = False
-    """Is its value None unless a command sets it?"""
     numeric: bool = False
     """Does it take a number?"""
 

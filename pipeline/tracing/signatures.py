@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pipeline.tracing.options import Option, literal
 from pipeline.tracing.parsed import Function, called_name, dotted
 
-__all__ = ["field_default", "is_dataclass", "parsed_classes", "signature_options"]
+__all__ = ["signature_options"]
 
 _RUNNERS: Final = re.compile(
     r"(?:^|\.)(?:Fire|CLI|auto_cli|dispatch_command)$|^(?:typer|defopt|clize|argh)\.run$|^(?:tyro|dcargs)\.cli$|"
@@ -36,13 +36,12 @@ _FLAG: Final = re.compile(r"--?[A-Za-z]")
 _DEEP: Final = 4
 
 
-def signature_options(tree: ast.Module, nodes: Sequence[ast.AST], parsed: Collection[str] = ()) -> Iterator[Option]:
+def signature_options(tree: ast.Module, nodes: Sequence[ast.AST]) -> Iterator[Option]:
     """The options that the signatures of one file make.
 
     Args:
         tree: the file.
         nodes: all nodes of the tree.
-        parsed: names of classes that another file hands to a parser.
     """
     functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
     classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
@@ -50,7 +49,7 @@ def signature_options(tree: ast.Module, nodes: Sequence[ast.AST], parsed: Collec
     started |= dict.fromkeys(name for name, node in functions.items() if _is_command(node, tree))
     for name in started:
         yield from _of_function(functions[name])
-    for name in dict.fromkeys([*parsed_classes(nodes), *sorted(parsed)]):
+    for name in _parsed_classes(nodes):
         if name in classes:
             yield from _of_class(classes[name], classes, "")
     yield from _of_library(nodes)
@@ -63,12 +62,12 @@ def _of_library(nodes: Sequence[ast.AST]) -> Iterator[Option]:
         if re.search(r"^(?:pyrallis|draccus)\.(?:wrap|parse)$", name) and isinstance(node, ast.Call):
             yield Option(
                 flags=("--config_path",), name="config_path", default=None, choices=(), required=False, switch=False,
-                many=False, help="a configuration file", start=node.lineno, end=node.lineno, kind="config", unset=True,
+                many=False, help="a configuration file", start=node.lineno, end=node.lineno, kind="config",
             )  # fmt: skip
             return
 
 
-def parsed_classes(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
+def _parsed_classes(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
     """Names of the classes that a file (its nodes) hands to a parser of dataclasses, in the order of the code."""
     found: dict[str, None] = {}
     for node in nodes:
@@ -85,7 +84,7 @@ def parsed_classes(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
     return tuple(name.rpartition(".")[2] for name in found if name)
 
 
-def field_default(node: ast.expr | None) -> tuple[ast.expr | None, bool]:
+def _field_default(node: ast.expr | None) -> tuple[ast.expr | None, bool]:
     """(default of a field or parameter as it is written, is one given at all).
 
     `field(default=3)`, `field(default_factory=lambda: [1])` and `typer.Option(3)` hold it inside.
@@ -130,12 +129,6 @@ def _is_wrapped(node: Function) -> bool:
     return any(_WRAPPERS.search(name) for name in names)
 
 
-def is_dataclass(node: ast.ClassDef) -> bool:
-    """Is a class one whose annotated fields are its settings (dataclass, attrs, pydantic, named tuple, Tap)?"""
-    marks = [ast.unparse(item) for item in (*node.decorator_list, *node.bases)]
-    return any(re.search(r"dataclass|attr\.s|define|BaseModel|BaseSettings|NamedTuple|\bTap\b", mark) for mark in marks)
-
-
 def _of_function(node: Function) -> Iterator[Option]:
     plain = [*node.args.posonlyargs, *node.args.args]
     defaults: list[ast.expr | None] = [None] * (len(plain) - len(node.args.defaults))
@@ -143,7 +136,7 @@ def _of_function(node: Function) -> Iterator[Option]:
     pairs += [*zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
     for argument, default in pairs:
         if argument.arg not in {"self", "cls"}:
-            given, has = field_default(default)
+            given, has = _field_default(default)
             flags = _flags(default) or (f"--{argument.arg}", f"--{argument.arg.replace('_', '-')}")
             yield _option(argument.arg, tuple(dict.fromkeys(flags)), given if has else None, has, argument, default)
 
@@ -169,7 +162,7 @@ def _of_class(node: ast.ClassDef, classes: dict[str, ast.ClassDef], prefix: str,
         if kind in classes and kind != node.name:  # a part of the configuration: `--optimizer.lr`
             yield from _of_class(classes[kind], classes, f"{name}.", depth + 1)
             continue
-        given, has = field_default(item.value)
+        given, has = _field_default(item.value)
         flags = (f"--{name}", f"--{name.replace('_', '-')}")
         yield _option(name, tuple(dict.fromkeys(flags)), given, has, item, item.value)
 
@@ -192,7 +185,6 @@ def _option(
         end=max(place.end_lineno or place.lineno, last.end_lineno or place.lineno),
         kind="signature",
         numeric=bool(re.search(r"\b(?:int|float)\b", ast.unparse(place.annotation))) if place.annotation else False,
-        unset=not has or (isinstance(given, ast.Constant) and given.value is None),
     )
 
 

@@ -1,8 +1,8 @@
 """Reading code: Python files and the source cells of notebooks as syntax trees whose lines map back to the file.
 
 A notebook becomes one module, its code cells one after the other; `CodeUnit.line` leads from a line of that module to
-the line of the `.ipynb` file on which it is stored (nbformat writes one JSON string a line) and `CodeUnit.cell` to the
-cell. Nothing is executed and nothing is fatal: what cannot be parsed is a unit with `tree=None` and an `error`.
+the line of the `.ipynb` file on which it is stored (nbformat writes one JSON string a line). Nothing is executed and
+nothing is fatal: what cannot be parsed is a unit with `tree=None` and an `error`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CodeUnit", "NotebookCell", "cells_by_line", "nested_deeper", "notebook_cells", "parse_python", "read_unit"]
+__all__ = ["CodeUnit", "NotebookCell", "notebook_cells", "parse_python", "read_unit"]
 
 # Files above this are data or generated (the largest hand-written file in 16 published repositories has 290 kB).
 _PARSE_LIMIT = 1_500_000
@@ -48,8 +48,6 @@ class CodeUnit:
     error: str | None = None
     lines: tuple[int, ...] | None = None
     """For notebooks: line of the file for each line of `code`; None when they are the same."""
-    cells: tuple[int, ...] | None = None
-    """For notebooks: number of the cell for each line of `code`."""
     prose: str = ""
     """Markdown cells of a notebook."""
     shell: tuple[tuple[int, str], ...] = field(default=())
@@ -60,12 +58,6 @@ class CodeUnit:
         if self.lines is None or not self.lines:
             return number
         return self.lines[min(max(number, 1), len(self.lines)) - 1]
-
-    def cell(self, number: int) -> int | None:
-        """The notebook cell of line `number` of `code`; None for a Python file."""
-        if not self.cells:
-            return None
-        return self.cells[min(max(number, 1), len(self.cells)) - 1]
 
 
 _HUGE = re.compile(r"\b0[xX][0-9a-fA-F_]{3500,}|\b0[oO][0-7_]{4700,}|\b0[bB][01_]{14000,}")
@@ -85,16 +77,6 @@ def parse_python(code: str) -> tuple[ast.Module | None, str | None]:
         return None, f"line {error.lineno}: {error.msg}{hint}"
     except (ValueError, RecursionError, MemoryError) as error:
         return None, f"{type(error).__name__}: {error}"
-
-
-def nested_deeper(tree: ast.AST, levels: int) -> bool:
-    """Has a syntax tree more than this many levels? Counted without recursion, which such a tree would break."""
-    below: list[ast.AST] = [tree]
-    for _ in range(levels):
-        below = [child for node in below for child in ast.iter_child_nodes(node)]
-        if not below:
-            return False
-    return True
 
 
 def notebook_cells(raw: str) -> tuple[NotebookCell, ...]:
@@ -125,18 +107,6 @@ def notebook_cells(raw: str) -> tuple[NotebookCell, ...]:
         places, position = _places(parts, lines, stored, heads, position)
         cells.append(NotebookCell(number, str(cell.get("cell_type", "code")), tuple(lines), places))
     return tuple(cells)
-
-
-def cells_by_line(raw: str) -> dict[int, int]:
-    """The number of the cell that each source line of a notebook's file belongs to: from published lines to cells.
-
-    Lines of outputs and of the file's own structure are in no cell. Where a cell's whole source is stored on one line,
-    that line is the cell.
-
-    Raises:
-        ValueError: `raw` is not a notebook.
-    """
-    return {line: cell.number for cell in notebook_cells(raw) for line in cell.stored}
 
 
 def _places(
@@ -181,7 +151,6 @@ def read_unit(path: str, raw: str) -> CodeUnit:
         return CodeUnit(path, "", None, str(broken))
     code: list[str] = []
     lines: list[int] = []
-    owners: list[int] = []
     shell: list[tuple[int, str]] = []
     for cell in cells:
         if cell.kind != "code":
@@ -191,7 +160,6 @@ def read_unit(path: str, raw: str) -> CodeUnit:
         for text, stored in zip(cell.lines, cell.stored, strict=True):
             code.append(_python_line(text, foreign))
             lines.append(stored)
-            owners.append(cell.number)
             command = text.lstrip()
             if command.startswith("!"):
                 shell.append((stored, command[1:].strip()))
@@ -200,7 +168,7 @@ def read_unit(path: str, raw: str) -> CodeUnit:
     joined = "\n".join(code)
     tree, error = parse_python(joined)
     prose = "\n\n".join(cell.text for cell in cells if cell.kind != "code")
-    return CodeUnit(path, joined, tree, error, tuple(lines), tuple(owners), prose, tuple(shell))
+    return CodeUnit(path, joined, tree, error, tuple(lines), prose, tuple(shell))
 
 
 def _python_line(text: str, foreign: bool) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import posixpath
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pipeline.repository import Snapshot
 from pipeline.task import Usage
 from pipeline.tracing.arguments import Option, read_options
-from pipeline.tracing.callgraph import reach
-from pipeline.tracing.program import Program
-from pipeline.tracing.settings import arguments_of
+from pipeline.tracing.modules import ModuleMap
 from pipeline.tracing.source import CodeUnit, read_unit
 
 __all__ = ["StartedProgram", "started_path", "started_program"]
@@ -32,7 +31,7 @@ class StartedProgram(NamedTuple):
     arguments: tuple[str, ...]
     """What comes after the script."""
     config_names: tuple[str, ...]
-    """Names of YAML and JSON files that stand in the code which the run may enter."""
+    """Names of YAML and JSON files that stand in its code and in what that imports."""
 
 
 def started_program(snapshot: Snapshot, step: Usage) -> StartedProgram | None:
@@ -46,24 +45,50 @@ def started_program(snapshot: Snapshot, step: Usage) -> StartedProgram | None:
     own = read_options(unit.tree)
     options = {(path, option.name): option for option in own}
     names: set[str] = set()
-    for name, tree in _reached(snapshot, path):
+    for name, tree in _imported(snapshot, path):
         names |= {node.value for node in ast.walk(tree) if _is_config(node)}  # type: ignore[attr-defined]
         if not own:
             options |= {(name, option.name): option for option in read_options(tree)}
     return StartedProgram(
         path, unit, tuple((place, option) for (place, _), option in options.items()),
-        bool(own) and _one_parser(unit.tree), arguments_of(step), tuple(sorted(names)),
+        bool(own) and _one_parser(unit.tree), _arguments_of(step), tuple(sorted(names)),
     )  # fmt: skip
 
 
-def _reached(snapshot: Snapshot, path: str) -> Iterator[tuple[str, ast.Module]]:
-    """The program's file and those of the repository whose code it may enter."""
-    program = Program(snapshot)
-    module = program.module(path)
-    for name in dict.fromkeys((path, *reach(program, module).files)) if module is not None else ():
-        other = program.module(name)
-        if other is not None and other.unit.tree is not None:
-            yield name, other.unit.tree
+def _imported(snapshot: Snapshot, path: str) -> Iterator[tuple[str, ast.Module]]:
+    """The program's file and those of the repository that it imports, each with its tree, the nearest first."""
+    modules = ModuleMap(file.path for file in snapshot.files)
+    waiting, seen = deque([path]), {path}
+    while waiting:
+        name = waiting.popleft()
+        tree = read_unit(name, snapshot.text(name)).tree
+        if tree is None:
+            continue
+        yield name, tree
+        found = {file for node in ast.walk(tree) for file in _imports(modules, name, node)}
+        waiting.extend(sorted(found - seen))
+        seen |= found
+
+
+def _imports(modules: ModuleMap, importer: str, node: ast.AST) -> Iterator[str]:
+    """The files of the repository that an import statement leads to."""
+    if isinstance(node, ast.Import):
+        found = [modules.resolve(importer, alias.name, 0) for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        found = [modules.resolve(importer, node.module or "", node.level, alias.name) for alias in node.names]
+    else:
+        return
+    yield from (path for path in found if path is not None)
+
+
+def _arguments_of(step: Usage) -> tuple[str, ...]:
+    """What comes after the script."""
+    for number, word in enumerate(step.argv[1:], 1):
+        if word.endswith((".py", ".ipynb", ".sh")) or (
+            step.argv[number - 1] == "-m" and "." in word and "distributed" not in word
+        ):
+            return step.argv[number + 1 :]
+    return step.argv[3:] if step.argv[1:2] == ("-m",) else ()
 
 
 def _is_config(node: ast.AST) -> bool:

@@ -16,7 +16,6 @@ from pipeline.errors import FailureKind
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import RunResult
 from pipeline.schema import Record
-from pipeline.tracing.needs import needed_file
 from pipeline.validation.system_packages import PARTS_OF_PYTHON, missing_programs
 from pipeline.validation.tracebacks import TRACEBACK, last_frame, refused_path
 
@@ -71,7 +70,6 @@ _SAYS_ABSENT = re.compile(
     r"download)\b",
     re.IGNORECASE,
 )
-_ABSENT = re.compile(r"\b(?:missing|not found|no such|unavailable|does not exist|do not exist)\b", re.IGNORECASE)
 _DATA_NOUN = re.compile(
     r"\b(?:data(?:set|sets|base)?|corpus|corpora|files?|folder|director(?:y|ies)|paths?|pcaps?|images?|csv|parquet|"
     r"checkpoints?|weights|embeddings?|archive|\w+\.(?:csv|json|npz?|parquet|pkl|h5|hdf5|mat|zip|txt))\b",
@@ -106,9 +104,7 @@ class Diagnosis(Record):
     reason: str
 
 
-def diagnose(
-    snapshot: Snapshot, result: RunResult, out: Path, *, masked: Sequence[str] = (), needs: Sequence[str] = ()
-) -> Diagnosis:
+def diagnose(snapshot: Snapshot, result: RunResult, out: Path, *, masked: Sequence[str] = ()) -> Diagnosis:
     """The cause of a failed run.
 
     Args:
@@ -116,7 +112,6 @@ def diagnose(
         result: a run whose `failure` is set.
         out: its output directory.
         masked: further paths that are the repository's own, never missing data.
-        needs: what the code reads (`ExperimentTruth.data_needs`).
     """
     own = {file.path for file in snapshot.files} | set(masked)
     index = next((i for i, command in enumerate(result.commands) if command.exit_code != 0), len(result.commands) - 1)
@@ -135,33 +130,23 @@ def diagnose(
     return (
         _missing(own, log)
         or _data(own, snapshot, log, error)
-        or _said(needs, own, log, read_tail(out / f"{index}.stdout"), last)
+        or _said(log, read_tail(out / f"{index}.stdout"), last)
         or failed
     )
 
 
-def _said(needs: Sequence[str], own: Collection[str], log: str, printed: str, last: str) -> Diagnosis | None:
+def _said(log: str, printed: str, last: str) -> Diagnosis | None:
     """A crash after the program itself said that data was not there: what follows from nothing is no result.
 
-    Seen: every input `MISSING, skipping`, then a division by the number of inputs. A line that says that something is
-    missing and names no data counts where a file that the code reads is not in the repository.
+    Seen: every input file `MISSING, skipping`, then a division by the number of inputs.
     """
     if TRACEBACK not in log:
         return None
     line = absent_data([printed])
-    if not line and _unshipped(needs, own):
-        line = next((text.strip()[:160] for text in printed.splitlines() if _ABSENT.search(text)), "")
     if not line:
         return None
     reason = f"blocked: data (the run says: `{line}`, and ended with: {last})"
     return Diagnosis(kind="data", blocked=True, reason=reason)
-
-
-def _unshipped(needs: Sequence[str], own: Collection[str]) -> bool:
-    """Does the code read files that are neither in the repository nor known by name?"""
-    names = {posixpath.basename(path) for path in own}
-    read = [need for need in needs if need.startswith(("file ", "checkpoint "))]
-    return any(posixpath.basename((needed_file(need) or need).strip("`")) not in names for need in read)
 
 
 def _missing(own: Collection[str], log: str) -> Diagnosis | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Final
 
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.locator import RepositoryIndex
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
 from pipeline.sandbox import BuildSpec, Image, Sandbox, pythons_of
@@ -16,11 +18,10 @@ from pipeline.schema import Problem
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import Environment, Task
-from pipeline.tracing import Trace
 from pipeline.validation.building import build_with_corrections, unbuildable_package
 from pipeline.validation.environment import EnvironmentPlan, extend_environment, resolve_environment
 
-__all__ = ["Built", "Environments"]
+__all__ = ["Built", "Environments", "reached_files"]
 
 _NO_BASE: Final = frozenset({FailureKind.SANDBOX_UNAVAILABLE, FailureKind.NETWORK})
 """How making the base image of another Python fails where Debian cannot be reached, or only root could do it."""
@@ -37,6 +38,18 @@ class Built:
     environment: Environment | None
     problems: tuple[Problem, ...]
     """What was conceded; without an image its last one is the reason."""
+
+
+def reached_files(index: RepositoryIndex, entries: Iterable[str]) -> list[str]:
+    """The Python files and notebooks that these import or run, themselves included: their imports have to be there."""
+    found: dict[str, None] = {}
+    waiting = deque(entries)
+    while waiting:
+        path = waiting.popleft()
+        if path not in found:
+            found[path] = None
+            waiting.extend(sorted({*index.links.imports.get(path, ()), *index.links.runs.get(path, ())}))
+    return [path for path in found if path.endswith((".py", ".ipynb"))]
 
 
 @dataclass(frozen=True)
@@ -62,11 +75,6 @@ class Environments:
     def again(self, task: Task) -> Built:
         """The environment that the task has, as it was built for its rehearsal."""
         return Built(self.of_task(task), task.environment, ())
-
-    def of_chain(self, task: Task, trace_: Trace, modules: tuple[str, ...], libraries: tuple[str, ...]) -> Built:
-        """As `of_files`, for a task with its chain and what that reaches."""
-        sources = [source.path for source in task.truth.sources]
-        return self.of_files(sources, trace_.reached, modules=modules, libraries=libraries)
 
     def of_files(
         self, sources: Sequence[str], reached: Sequence[str], *, modules: Sequence[str] = (),

@@ -341,7 +341,7 @@ def _verdict(
 
 def _cause(task: Task, snapshot: Snapshot, result: RunResult, directory: Path) -> Diagnosis:
     own = [source.path for source in task.truth.sources] + [masked.path for masked in task.masked]
-    return diagnose(snapshot, result, directory, masked=own, needs=task.truth.data_needs)
+    return diagnose(snapshot, result, directory, masked=own)
 
 
 def missing_modules(report: ValidationReport, out: Path) -> tuple[str, ...]:

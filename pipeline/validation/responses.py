@@ -9,6 +9,8 @@ a submission has to answer, so that typed, decoded or cached numbers are told fr
 from __future__ import annotations
 
 import math
+import posixpath
+import re
 import shutil
 import statistics
 from collections.abc import Collection, Mapping, Sequence
@@ -36,6 +38,7 @@ AMOUNTS: Final = tuple(104_729 + 7_919 * number for number in range(64))
 """By which seeds are moved, run by run; far from the small numbers that people choose, so that no run meets another."""
 _COMPONENT: Final = "validation.responses"
 _STAGE: Final = "validate"
+_CODE: Final = (".py", ".ipynb")
 _CHANCE: Final = 0.05
 _FEWEST: Final = 3
 """Runs with other streams from which on a spread is taken from them: two values have a Student factor of 15.6."""
@@ -58,11 +61,11 @@ def learn_responses(
     """The task with what ran, bands from other random streams, and how its claims answer to perturbations.
 
     Args:
-        task: validated task: its chain reproduces its claims.
+        task: its chain runs; where more than what ran is learnt, it reproduces the claims.
         snapshot: the repository.
         image: the built environment.
         sandbox: where it runs; one that cannot carry a witness leaves the task as it is, and says so.
-        seeds: runs with moved streams; 0 leaves everything as it is.
+        seeds: runs with moved streams; 0: only what ran is learnt, as it is for a task without claims.
         out: directory; replaced.
         owner: label of the run (`Sandbox.reap`).
         limits: ceilings of each run.
@@ -71,17 +74,18 @@ def learn_responses(
     Raises:
         ExpbenchError: the sandbox broke.
     """
-    if not seeds or not task.truth.expected.claims:
-        return task
     if not can_witness(sandbox):
-        return _noted(task, f"bands are not learnt from seeds: the {sandbox.name} sandbox cannot carry a witness")
+        return _noted(task, f"what ran is not known: the {sandbox.name} sandbox cannot carry a witness")
     remove_tree(out)
     series = _Series(task, snapshot, image, sandbox, out, owner, limits, reporter)
     plain = series.run("plain", Perturbation.NONE)
     if plain.failed:
-        return _noted(task, "bands are not learnt from seeds: the chain does not run with a witness beside it")
+        return _noted(task, "what ran is not known: the chain does not run with a witness beside it")
     ran = plain.witness.functions
-    truth = task.truth.evolve(ran=ran, seeds=_seeds(plain.witness), responses=())
+    needs = tuple(f"file {path}" for path in _data_read(plain.witness, task, snapshot))
+    truth = task.truth.evolve(ran=ran, seeds=_seeds(plain.witness), data_needs=needs, responses=())
+    if not seeds or not task.truth.expected.claims:
+        return task.evolve(truth=truth)
     moved: list[_Run] = []
     for number in range(seeds):
         if series.spent + plain.duration_s > _BUDGET_S and number >= _FEWEST:
@@ -142,6 +146,20 @@ class _Series:
             match.claim: match.observed[0] for match in matches if match.observed and math.isfinite(match.observed[0])
         }
         return _Run(values, witness, result.failure is not None, result.duration_s)
+
+
+def _data_read(witness: WitnessReport, task: Task, snapshot: Snapshot) -> list[str]:
+    """Files of the repository that the run read and that its code names: what stays for whoever has to write it anew.
+
+    What it found by listing a folder does not count: committed results of others may lie there.
+    """
+    own = {file.path for file in snapshot.files}
+    written = {path for process in witness.processes for path in process.writes}
+    read = dict.fromkeys(path for process in witness.processes for path in process.reads)
+    code = {source.path for source in task.truth.sources} | {function.path for function in witness.functions}
+    text = "\n".join(snapshot.text(path) for path in sorted(code & own))
+    found = [path for path in read if path in own and path not in written and not path.endswith(_CODE)]
+    return [path for path in found if re.search(rf"(?<![\w.-]){re.escape(posixpath.basename(path))}(?!\w)", text)]
 
 
 def _seeds(witness: WitnessReport) -> tuple[str, ...]:

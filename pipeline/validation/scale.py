@@ -207,7 +207,7 @@ def _smaller(name: str, value: str | None, option: Option | None = None) -> str 
 
 
 def configs_of(snapshot: Snapshot, step: Usage, program: StartedProgram) -> Iterator[str]:
-    """Configurations that the command names, an option names by default, or code that the run reaches names."""
+    """Configurations that the command names, an option names by default, or its code and what that imports names."""
     files = {file.path: file for file in snapshot.files}
     options = [option for _, option in program.options]
     values = {option.name: option.default or "" for option in options} | effective(options, program.arguments)

@@ -36,19 +36,14 @@ def run(*arguments):
     return result
 
 
-def test_one_task_gives_ranking_chain_requirements_and_settings(world):
+def test_one_task_gives_ranking_and_chain_and_nothing_that_only_a_run_tells(world):
     found = json.loads(run("repositories/1", "--task", "task.json", "--json").stdout)
     assert found["ranked"][0] == "train.py"
     assert "train.py" in found["chain"]
     assert found["not_found"] is None
     assert 0 < found["confidence"] <= 1
-    spans = [span for step in found["requirements"] for span in step["spans"]]
-    assert {"file", "path", "start", "end"} <= spans[0].keys()
-    assert any(span["file"] == "train.py" for span in spans)
-    likely = [step["likely"] for step in found["requirements"]]
-    assert all(0 < value < 1 for value in likely)
-    assert min(likely) >= max((step["likely"] for step in found["requirements_elsewhere"]), default=0)
-    assert {"name", "value", "source"} <= found["hyperparameters"][0].keys()
+    assert found["usage"][0]["argv"][:2] == ["python", "train.py"]
+    assert not {"requirements", "requirements_elsewhere", "hyperparameters", "data_needs"} & found.keys()
     assert found["engine"] == "keyless"
     assert not (world / "locate.html").exists()
 
@@ -61,32 +56,15 @@ def test_explaining_gives_reasons_and_a_page(world):
     assert TASK["question"] in page
     table = run("repositories/1", "--task", "task.json", "--explain", "--html", "own.html").stdout
     assert "train.py" in table
-    assert "dataset = spirals" in table
-    assert "data/spirals.npy" in table
     assert (world / "own.html").exists()
 
 
-def test_requirements_hold_whole_definitions_of_the_files_of_the_answer_and_name_the_rest(world):
-    found = json.loads(run("repositories/1", "--task", "task.json", "--json").stdout)
-    lines = (world / "repositories" / "1" / "train.py").read_text().splitlines()
-    spans = [span for step in found["requirements"] for span in step["spans"]]
-    held = {line for span in spans if span["file"] == "train.py" for line in range(span["start"], span["end"] + 1)}
-    code = {number for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")}
-    assert code <= held
-    files = {span["file"] for span in spans}
-    assert set(found["chain"]) <= files
-    assert all(span["in_chain"] == (span["file"] in found["chain"]) for span in spans)
-    elsewhere = {span["file"] for step in found["requirements_elsewhere"] for span in step["spans"]}
-    assert not elsewhere & files
-    assert elsewhere | files >= {"lib/data.py", "lib/fit.py"}
-
-
-def test_without_a_chain_there_are_no_requirements(world):
+def test_without_a_chain_there_is_none_and_no_command(world):
     other = {"question": "Does the protein folding transformer beat docking on ligands?", "method": "Fold proteins."}
     (world / "task.json").write_text(json.dumps(other))
     found = json.loads(run("repositories/1", "--task", "task.json", "--json").stdout)
     assert found["not_found"] is not None
-    assert found["requirements"] == found["requirements_elsewhere"] == []
+    assert found["chain"] == found["usage"] == []
 
 
 def test_a_yaml_task_with_lists_and_the_published_drift_is_read(world):
@@ -112,7 +90,7 @@ def test_cases_give_one_prediction_each_in_their_order_and_twice_the_same(world)
     assert [(row["paper_id"], row["task_index"]) for row in found] == [("1", 3), ("1", 0)]
     assert found[0]["ranked"][0] == "train.py"
     assert found[0]["chain"]
-    assert found[0]["requirements"]
+    assert found[0]["usage"]
     run(*arguments, "two.jsonl")
     assert (world / "one.jsonl").read_bytes() == (world / "two.jsonl").read_bytes()
 
@@ -220,8 +198,6 @@ def test_a_model_checks_the_ranking_and_its_way_is_kept(world, serving):
     assert found["engine"] == "reader"
     assert found["chain"]
     assert found["sources"][0]["reasons"][0].startswith("model: ")
-    files = {span["file"] for step in found["requirements"] for span in step["spans"]}
-    assert files == set(found["chain"])  # the model read the files and decided
     way = json.loads((world / found["record"] / "agent.json").read_text())
     assert way["accepted"] is True
     assert way["steps"]

@@ -331,5 +331,5 @@ def test_requirements_are_worded_and_keep_their_lines(workspace: Workspace, tmp_
     assert [name for name, _ in worded.provenance.prompts] == ["describe_steps"]
     refused = stage(workspace, tmp_path, opened(default=turns.context_too_long(times=None)))._worded(task)
     assert refused.truth.requirements == task.truth.requirements
-    assert any("keep the words of the tracer" in problem.message for problem in refused.problems)
+    assert any("keep the words of the code" in problem.message for problem in refused.problems)
     assert stage(workspace, tmp_path, None)._worded(task) == task

@@ -23,6 +23,7 @@ MEASURED = b"depth,time\n1,2\n3,4\n5,6\n"
         ("file ./results/measured.csv (lib/data.py:3)", True),
         ("file ../repository/results/measured.csv (lib/data.py:3)", True),
         ("results/measured.csv", True),
+        ("file results/measured.csv", True),
         ("file measured.csv (run_all.py:12)", False),  # a bare name may be any file of that name
         ("environment variable results/measured.csv (run_all.py:12)", False),
     ],

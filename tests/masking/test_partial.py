@@ -8,9 +8,11 @@ import pytest
 
 from masking import partial
 from masking.partial import MaskPolicy, PartialMasks, partial_masks
+from masking.plan import plan_mask
 from masking.sources import masked_sources
 from pipeline.errors import ExpbenchError
 from pipeline.task import CodeEvidence, Requirement, Task
+from pipeline.witness.records import FunctionRun
 from tests.masking import builders
 
 LIBRARY = b"def wanted():\n    return 1\n\n\ndef other():\n    return 2\n"
@@ -70,6 +72,45 @@ def test_only_what_the_requirements_name_in_a_chain_of_libraries(
     files = {"lib.py": LIBRARY, "a.py": b"import lib\n"}
     assert bool(masks(tmp_path, files, chain("lib.py", **change)).reasons) is partly
     assert masks(tmp_path, files, chain("lib.py", **change), level="file").reasons == {}
+
+
+def test_what_ran_is_masked_too_and_without_requirements_and_a_run_the_file_goes_whole(tmp_path: Path) -> None:
+    code = (
+        LIBRARY + b"\n\nclass Fit:\n    def run(self):\n        return 3\n\n    def unused(self):\n        return 4\n"
+    )
+    files = {"lib.py": code, "a.py": b"import lib\n"}
+    named = chain("lib.py")
+    runs = [("Fit.run", "lib.py"), ("<module>", "lib.py"), ("other", "a.py"), ("wanted.<locals>.g", "lib.py")]
+    ran = tuple(FunctionRun(path=path, name=name, line=1, calls=1) for name, path in runs)
+    recorded = named.evolve(truth=named.truth.evolve(ran=ran))
+    assert masks(tmp_path, files, recorded).reasons == {
+        "lib.py": "bodies of wanted, Fit.run: they answer the question, others use the rest"
+    }
+    alone = recorded.evolve(truth=recorded.truth.evolve(requirements=()))
+    assert [code[edit.start : edit.end] for edit in masks(tmp_path, files, alone).edits] == [b"return 3"]
+    unknown = named.evolve(truth=named.truth.evolve(requirements=()))
+    assert masks(tmp_path, files, unknown).reasons == {}
+    removed = plan_mask(unknown, builders.snapshot(tmp_path / "original")).with_action("removed")
+    assert "lib.py" in removed
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_scripts_of_a_chain_go_whole_whatever_is_known_of_their_steps(known: bool, tmp_path: Path) -> None:
+    """A requirement names lines; the mask of a script that answers the question never depends on them."""
+    files = {
+        "run.py": b"import lib\n\n\ndef main():\n    return lib.wanted()\n",
+        "lib.py": LIBRARY,
+        "a.sh": b"python run.py\n",
+    }
+    task = builders.task([("run.py", "entry"), ("a.sh", "wrapper"), ("lib.py", "library")])
+    if known:
+        span = CodeEvidence(path="run.py", start=5, end=5)
+        run = FunctionRun(path="run.py", name="main", line=4, calls=1)
+        task = task.evolve(truth=task.truth.evolve(requirements=(Requirement(text="r", spans=(span,)),), ran=(run,)))
+    builders.write_tree(tmp_path, files)
+    plan = plan_mask(task, builders.snapshot(tmp_path))
+    assert {"run.py", "a.sh"} <= set(plan.with_action("removed"))
+    assert [edit for edit in plan.edits if edit.path in {"run.py", "a.sh"}] == []
 
 
 def test_all_of_a_libraries_functions_are_the_whole_file_and_inner_ones_do_not_count(tmp_path: Path) -> None:

@@ -153,8 +153,8 @@ class Reader:
         return {"question": "How do the methods compare in what is measured?"}
 
     def StepWordings(self, inputs: dict[str, list[str]]) -> dict[str, Any]:  # noqa: N802
-        """The traced wording again, marked as worded."""
-        steps = [re.match(r"step (\d+), from its syntax: ([^\n]*)", shown) for shown in inputs["steps"]]
+        """The wording of the code again, marked as worded."""
+        steps = [re.match(r"step (\d+), in the words of its code: ([^\n]*)", shown) for shown in inputs["steps"]]
         return {"steps": [{"number": int(s[1]), "text": f"The code does this: {s[2]}"[:500]} for s in steps if s]}
 
     def WindowFindings(self, inputs: dict[str, list[str]]) -> dict[str, Any]:  # noqa: N802

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from pipeline.repository import Snapshot, open_snapshot
@@ -96,3 +97,14 @@ def test_there_are_at_most_twelve_and_those_of_this_task_alone_are_kept(tmp_path
         span = item.spans[0]
         assert lines[span.start - 1].startswith("def ")
         assert lines[span.end - 1].strip() == "return z"
+
+
+def test_the_cells_of_a_notebook_are_steps_with_the_lines_of_the_file(tmp_path: Path) -> None:
+    cells = [["# fit the model\n", "score = sum([1, 2])\n"], ["%matplotlib inline\n", "print(score)\n"]]
+    made = [{"cell_type": "code", "source": lines, "outputs": [], "metadata": {}} for lines in cells]
+    raw = json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    snapshot = snapshot_of(tmp_path, {"study.ipynb": raw})
+    (step,) = requirements_of_run((), snapshot=snapshot, entries=("study.ipynb",))
+    assert step.text == "fit the model"
+    (span,) = step.spans
+    assert [line.strip() for line in raw.splitlines()[span.start - 1 : span.end]] == ['"score = sum([1, 2])\\n"']

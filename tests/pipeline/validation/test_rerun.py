@@ -68,15 +68,16 @@ def test_results_that_are_only_written_again_are_not_computed(tmp_path: Path, re
 
 
 def test_a_crash_after_inputs_were_skipped_is_no_failure_of_the_code(tmp_path: Path) -> None:
-    snapshot = make_snapshot(tmp_path / "tree", {"run.py": "print('BTC: MISSING, skipping')\nprint(1 / 0)\n"})
+    snapshot = make_snapshot(tmp_path / "tree", {"run.py": "print('btc.csv: MISSING, skipping')\nprint(1 / 0)\n"})
     task = make_task(snapshot, [["python", "run.py"]], ["run.py"], CLAIMS)
-    task = task.evolve(truth=task.truth.evolve(data_needs=("file `RAW / info['csv']` (run.py:9)",)))
     report = validate(
         task, snapshot=snapshot, image=IMAGE, sandbox=CopySandbox(), repeats=1, out=tmp_path / "out", owner="test",
         limits=Limits(),
     )  # fmt: skip
     assert report.verdict is Verdict.UNKNOWN
-    assert report.reason.startswith("blocked: data (the run says: `BTC: MISSING, skipping`, and ended with: ZeroDiv")
+    assert report.reason.startswith(
+        "blocked: data (the run says: `btc.csv: MISSING, skipping`, and ended with: ZeroDiv"
+    )
 
 
 def test_a_chain_that_reproduces_its_claims(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
-"""Requirements in words with a model, over real HTTP: spans stay, inventions are sent back, failures keep the traced text."""
+"""Requirements in words with a model, over real HTTP: spans stay, inventions are sent back, failures keep the text."""
 
 import pytest
 
 from pipeline.llm import ModelError
 from pipeline.llm.protocol_server import turns
 from pipeline.progress import SilentReporter
+from pipeline.requirements.wording import describe_requirements
 from pipeline.schema import Severity
 from pipeline.task import CodeEvidence, Requirement
-from pipeline.tracing.model_wording import describe_requirements
 from tests.llm_fixtures import connect, no_ambient_model, protocol_server  # noqa: F401 - fixtures
 from tests.pipeline.locator.repositories import PROJECT, make
 
@@ -67,12 +67,12 @@ def test_what_the_lines_do_not_hold_is_sent_back(describe, answer, complaint):
     assert found.reworded == (True, True)
 
 
-def test_without_a_valid_answer_the_traced_text_stays_with_a_problem(describe):
+def test_without_a_valid_answer_the_text_of_the_code_stays_with_a_problem(describe):
     found, _ = describe(*[turns.structured({"steps": []})] * 3)
     assert found.requirements == STEPS
     assert found.reworded == (False, False)
     (problem,) = found.problems
-    assert "the traced wording stays" in problem.message
+    assert "the wording of the code stays" in problem.message
     assert problem.where == "requirements 1 to 2"
 
 

@@ -1,8 +1,8 @@
-"""Requirements in words with a model: traced steps are worded anew, their spans stay as they were traced.
+"""Requirements in words with a model: steps that ran are worded anew, their spans stay.
 
 The model sees each step's own lines and returns one text a step. It cannot add, drop or move a step or a span; numbers
-and names in backticks that stand neither in the lines nor in the traced wording are sent back. Where no valid answer
-comes, the traced wording stays and a problem says so. Failures of the endpoint or the budget are raised.
+and names in backticks that stand neither in the lines nor in the wording of the code are sent back. Where no valid
+answer comes, that wording stays and a problem says so. Failures of the endpoint or the budget are raised.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from pipeline.tracing.lines import FileLines
 
 __all__ = ["Described", "StepWording", "StepWordings", "describe_requirements"]
 
-_COMPONENT: Final = "tracing.model_wording"
-_STAGE: Final = "locate"
+_COMPONENT: Final = "requirements.wording"
+_STAGE: Final = "validate"
 _BATCH_STEPS: Final = 8
 _BATCH_CHARACTERS: Final = 24_000
 """About 7,000 tokens of code a question: eight steps of a published task have 2,000 to 12,000 characters."""
@@ -56,7 +56,7 @@ class Described(Record):
     requirements: tuple[Requirement, ...]
     """As many as were given, in the same order, with the same spans."""
     reworded: tuple[bool, ...]
-    """For each: is the text the model's? False: the traced one."""
+    """For each: is the text the model's? False: that of the code."""
     model: str
     prompt: PromptRef
     """For the task's provenance."""
@@ -66,22 +66,22 @@ class Described(Record):
 def describe_requirements(
     requirements: Sequence[Requirement], snapshot: Snapshot, *, client: ModelClient, reporter: Reporter
 ) -> Described:
-    """Word traced requirements anew with a model.
+    """Word requirements anew with a model.
 
     Args:
-        requirements: from `pipeline.tracing.trace.trace`.
-        snapshot: the repository that was traced.
+        requirements: from `requirements_of_run`.
+        snapshot: the repository that ran.
         client: the model; its calls count in the current budget.
-        reporter: notes of stage `locate`.
+        reporter: notes of stage `validate`.
 
     Returns:
-        The requirements; those whose wording was not accepted keep the traced one, with a problem.
+        The requirements; those whose wording was not accepted keep that of the code, with a problem.
 
     Raises:
-        ModelError: the endpoint failed (`INVALID_OUTPUT` and `REFUSAL` are not raised: the traced wording stays).
+        ModelError: the endpoint failed (`INVALID_OUTPUT` and `REFUSAL` are not raised: the wording stays).
         BudgetError: the budget does not allow the next call.
     """
-    prompt = load_prompt("pipeline.tracing.prompts", "describe_steps")
+    prompt = load_prompt("pipeline.requirements.prompts", "describe_steps")
     files = FileLines(snapshot)
     shown = [_shown(number, step, files) for number, step in enumerate(requirements, 1)]
     texts: dict[int, str] = {}
@@ -121,7 +121,7 @@ def describe_requirements(
 
 def _shown(number: int, step: Requirement, files: FileLines) -> tuple[str, int]:
     """A step as the model sees it, and how many of its lines are left out."""
-    parts = [f"step {number}, from its syntax: {step.text}"]
+    parts = [f"step {number}, in the words of its code: {step.text}"]
     left_out = 0
     for span in step.spans:
         lines = _lines(span, files)
@@ -179,7 +179,7 @@ def _addressed(step: Requirement, files: FileLines) -> Iterator[Problem]:
 
 
 def _kept(numbers: Sequence[int], cause: str) -> Problem:
-    message = f"the traced wording stays, because the model gave no valid one: {shorten(cause, 300)}"
+    message = f"the wording of the code stays, because the model gave no valid one: {shorten(cause, 300)}"
     return Problem(component=_COMPONENT, where=_where(numbers), message=message)
 
 
