@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple
 
 from extractors.claims import normalize
 from extractors.prose import join_names
+from pipeline.locator.text import tokens
 from pipeline.paper import Quantity, Table
 from pipeline.task import Condition
 
@@ -120,7 +121,8 @@ class Naming:
             if len(groups) == 1 and _plain(next(iter(groups))) == _plain(field):
                 self.level = level
                 return
-        self.metric = " ".join(field.replace("_", " ").split())
+        told = _caption_measure(self._table.caption)
+        self.metric = told if set(tokens(told)) & set(tokens(field)) else " ".join(field.replace("_", " ").split())
 
     def _tied_to_fields(self, fields: set[str]) -> Level | None:
         """The level each of whose labels stands for one field of its own."""
@@ -129,6 +131,8 @@ class Naming:
             tied = [{cell.field for cell in cells} for cells in groups.values()]
             if fields and len(groups) == len(fields) and all(len(found) == 1 for found in tied):
                 if not self._differ(groups, level) and not _have_units(groups):
+                    if _caption_measure(self._table.caption):
+                        return None  # a table of one measure, of which the program keeps a column for each condition
                     self.doubt = _or_conditions(groups)
                 return level
         return None

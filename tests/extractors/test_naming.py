@@ -70,6 +70,14 @@ def test_one_field_of_the_artefact_is_the_measure_in_the_papers_spelling() -> No
     assert metrics_of(one, {1: "f1"}) == ["F-1"]
 
 
+def test_what_the_caption_measures_counts_where_the_field_says_the_same() -> None:
+    grid = table("Table 1", "Test accuracy (%) of all methods.", DATA)
+    assert metrics_of(grid, {1: "accuracy_mean", 2: "accuracy_mean"}) == ["Test accuracy"]
+    assert metrics_of(grid, {1: "score", 2: "score"}) == ["score"]
+    assert metrics_of(grid, {1: "moons", 2: "rings"}) == ["Test accuracy"]
+    assert named(grid, {1: "moons", 2: "rings"}).doubt == ""
+
+
 def test_labels_tied_to_fields_of_their_own_are_measures_and_asked_about_where_alike() -> None:
     grid = table("Table 1", "The methods.", DATA)
     naming = named(grid, {1: "recall", 2: "precision"})
