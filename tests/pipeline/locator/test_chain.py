@@ -11,7 +11,6 @@ from pipeline.locator.index import build_index
 from pipeline.locator.locate import locate
 from pipeline.locator.query import QueryWords, TaskQuery
 from pipeline.locator.ranking import rank
-from pipeline.locator.stages import is_rehearsal
 from tests.pipeline.locator.repositories import make
 
 RUN = '"""{what}"""\nimport argparse\n\nif __name__ == "__main__":\n    argparse.ArgumentParser().parse_args()\n'
