@@ -11,7 +11,7 @@ __all__ = ["STAGE_VERSIONS", "version"]
 STAGE_VERSIONS: Final[dict[str, str]] = {
     "extract": "3",
     "draft": "6",
-    "locate": "3",
+    "locate": "4",
     "trace": "3",
     "validate": "5",
     "mask": "3",

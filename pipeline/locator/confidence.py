@@ -1,9 +1,9 @@
 """How sure an answer is: one measured quantity, the share of what a task names that the repository holds at all.
 
 Scores rank the files of one repository and are scaled to its best file, so they cannot say that *no* file answers. What
-can: whether the repository ever mentions the data sets, methods and metrics that the task writes as names (with capitals
-or digits); of a task without names, the words of its question. It tells a task's own repository from another paper's; it
-cannot tell whether the repository holds *this* experiment, because tasks without an answer name what it is about, too.
+can: whether the repository ever mentions the data sets, methods and metrics that the task writes as names (with
+capitals or digits); of a task without names, the words of its question. It tells a task's own repository from another
+paper's. Whether the repository holds *this* experiment it cannot tell: tasks without an answer name what it is about.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ _NAME = re.compile(
     r"(?<![.?!:]\s)(?<!^)\b[A-Z][A-Za-z0-9]*[A-Za-z0-9+\-]*\b|\b\w*[a-z]\w*\d\w*\b|\b[A-Z]{2,}[\w\-]*\b", re.M
 )
 NOT_FOUND_BELOW: Final = 0.6
-"""Share of names below which nothing is said to be found."""
-_SLOPE, _OFFSET = 4.0, -2.7
-"""P(the chain holds a right file) as a logistic function of the share."""
+"""Share of names below which nothing is said to be found. Fitted on tasks put to their own and to other papers'
+repositories: of 103 published tasks 3 are lost, of 412 put elsewhere 323 are refused, of 35 to which no script is the
+answer 4. At .65 it is 12, 346 and 10. On 112 other tasks: 2 lost, 403 of 448 refused."""
+_SLOPE, _OFFSET = 4.03, -2.92
+"""P(the chain holds a right file) as a logistic function of the share, fitted on the same tasks in their own
+repositories. Fifths of them, predicted and observed: .40 .34, .58 .62, .73 .62, .75 .80, .75 .84."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,8 @@ class FileFacts:
     file: ListedFile
     lines: int
     words: Mapping[str, int]
-    """Stems of its words and how often each occurs, tables and figures (`table2`) among them; empty once they are in the
-    index."""
+    """Stems of its words and how often each occurs, tables and figures (`table2`) among them; empty once they are in
+    the index."""
     summary: str = ""
     """First line of the module docstring, or of the first comment or Markdown cell."""
     definitions: tuple[str, ...] = ()

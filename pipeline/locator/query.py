@@ -63,9 +63,9 @@ class QueryWords:
     """A query, taken apart once."""
 
     weights: dict[str, float]
-    """Stem -> weight: it grows with the logarithm of how often the task says the word (a task repeats what it is about).
-    The question's words, and the tables and figures that the task comes from, count once more: over 64 papers that lifts
-    recall@5 and full set@10 by .015 and .027 (5 % of a bootstrap over papers: .002, .008)."""
+    """Stem -> weight: it grows with the logarithm of how often the task says the word (a task repeats what it is
+    about). The question's words, and the tables and figures that the task comes from, count once more: over 64 papers
+    that lifts recall@5 and full set@10 by .015 and .027 (5 % of a bootstrap over papers: .002, .008)."""
     lower: str
     asked: frozenset[str]
     """Words of the question, and neighbouring ones joined, letters and digits only: code writes two words as one."""
