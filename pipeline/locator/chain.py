@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pipeline.locator.index import RepositoryIndex
+from pipeline.locator.links import KnownCommand
 from pipeline.locator.places import acts
 from pipeline.locator.ranking import Ranking, is_config
 
@@ -19,6 +20,8 @@ __all__ = ["ChainPlan", "Role", "plan_chains"]
 
 Role = Literal["entry", "config", "wrapper", "library"]
 _MAX_ENTRIES: Final = 4
+_MAX_STEPS: Final = 3
+"""Programs of one block that are steps of one run (prepare, train, evaluate); more are a list to choose from."""
 _SEEDS: Final = 24
 """Files of the ranking that a chain is looked for from."""
 _IMPORT_DEPTH: Final = 4
@@ -83,6 +86,7 @@ def _grow(ranking: Ranking, seed: str) -> ChainPlan | None:
         plan.because[seed] = f"imported by {user}"
     if not plan.entries:
         return None
+    _add_steps(ranking, plan)
     _add_wrapper(ranking, plan)
     _add_config(ranking, plan)
     plan.members |= {path: "entry" for path in plan.entries if path not in plan.members}
@@ -133,6 +137,27 @@ def _importer(ranking: Ranking, path: str) -> str | None:
         if user := _best(ranking, programs):
             return user
     return None
+
+
+def _add_steps(ranking: Ranking, plan: ChainPlan) -> None:
+    """What is run in the same block of a document as the entry, in its order, when the block is not a long list."""
+    index, unit = ranking.index, ranking.unit(plan.entries[0])
+    if unit is None or unit.command.origin != "document" or len(plan.entries) > 1:
+        return
+    stated = unit.command
+    block = [other.command for other in index.units
+             if other.command.path == stated.path and _paragraph(other.command) == _paragraph(stated)]  # fmt: skip
+    targets = [command.target for command in sorted(block, key=lambda item: item.line) if _runs(index, command.target)]
+    steps = list(dict.fromkeys(targets))
+    if 1 < len(steps) <= _MAX_STEPS and plan.entries[0] in steps:
+        plan.entries = steps
+        place = f"stated with it in {stated.path}:{stated.line}"
+        plan.because |= {path: place for path in steps if path != plan.seed}
+
+
+def _paragraph(command: KnownCommand) -> list[str]:
+    """The heading and the paragraph above a command, without its comment."""
+    return command.context.split("\n")[:2]
 
 
 def _add_wrapper(ranking: Ranking, plan: ChainPlan) -> None:

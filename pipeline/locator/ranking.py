@@ -21,9 +21,10 @@ from pipeline.locator.lexical import Lexicon, scaled
 from pipeline.locator.query import QueryWords
 from pipeline.locator.text import compact
 
-__all__ = ["Ranking", "is_config", "rank"]
+__all__ = ["SIGNALS", "Ranking", "is_config", "rank"]
 
 Vector = npt.NDArray[np.float64]
+SIGNALS: Final = ("text", "path", "statement", "readme")
 _README: Final = 0.5
 _READ: Final = 0.75
 """What a configuration counts, which is read and not run."""
@@ -46,8 +47,6 @@ class Ranking:
     words: QueryWords
     scores: Vector
     """In the order of `index.facts`."""
-    unit_scores: Vector
-    """In the order of `index.units`."""
     stated: list[int]
     """For each file, its best unit; -1: none."""
     order: list[int]
@@ -88,12 +87,13 @@ class Ranking:
         return ", ".join(dict.fromkeys(words[:_SHOWN]))
 
 
-def rank(index: RepositoryIndex, words: QueryWords) -> Ranking:
+def rank(index: RepositoryIndex, words: QueryWords, *, without: str = "") -> Ranking:
     """Rank all files of `index` for a task.
 
     Args:
         index: the repository.
         words: the task.
+        without: a signal of `SIGNALS` to leave out, to see what it is worth.
     """
     units = index.statements.scores(words.weights)
     statement, stated = np.zeros(index.size), [-1] * index.size
@@ -102,11 +102,16 @@ def rank(index: RepositoryIndex, words: QueryWords) -> Ranking:
             if stated[place] < 0 or units[number] > statement[place]:
                 statement[place], stated[place] = units[number], number
     run = np.array([facts.file.kind != "document" for facts in index.facts], dtype=bool)
-    text, path = index.content.scores(words.weights), index.paths.scores(words.weights)
-    text = scaled(text, run) + scaled(path, run) + scaled(statement, run)
-    scores = (text + _README * _readmes(index, words)) * _shares(index, words, stated)
+    signals = {
+        "text": scaled(index.content.scores(words.weights), run),
+        "path": scaled(index.paths.scores(words.weights), run),
+        "statement": scaled(statement, run),
+        "readme": _README * _readmes(index, words),
+    }
+    scores = sum((value for name, value in signals.items() if name != without), np.zeros(index.size))
+    scores *= _shares(index, words, stated)
     order = sorted(range(index.size), key=lambda number: (-round(float(scores[number]), 9), index.facts[number].path))
-    return Ranking(index, words, scores, units, stated, order)
+    return Ranking(index, words, scores, stated, order)
 
 
 def _readmes(index: RepositoryIndex, words: QueryWords) -> Vector:

@@ -336,24 +336,6 @@ def test_two_commits_are_refused(world):
     assert raised.value.kind is FailureKind.USAGE
 
 
-# --- what people see ---
-
-
-def test_in_a_narrow_terminal_paths_are_whole_and_commands_stand_alone(world, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    path = "experiments/spirals/classification/accuracy/" + "long_name_" * 6 + "train_spirals.py"
-    body = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--dataset')\nprint('accuracy on spirals')\n"
-    make(world / "repositories" / "2", {path: body, "other.py": "print(1)\n"})
-    shown = run("repositories/2", "--task", "task.json", "--explain").stdout
-    rows = [line for line in shown.splitlines() if line.startswith("│")]
-    assert all(len(line) <= 80 for line in rows)
-    folded = "".join(line.split("│")[2].strip() for line in rows)
-    assert path in folded
-    assert any(line.startswith(f"  python {path}") for line in shown.splitlines())
-    assert any("│ other.py" in line for line in rows)
-    assert "other.py" not in run("repositories/2", "--task", "task.json", "--explain", "--top", "1").stdout
-
-
 # --- a question in words ---
 
 
