@@ -2,8 +2,8 @@
 
     python -m benchmarks.locator.run --cases CASES.jsonl --repositories DIR [--published DIR] [--parts]
 
-Nothing is learnt, so no paper has to be left out: the signals are few and weigh the same everywhere. What the cases have
-seen is the choice of these signals; figures from cases that others wrote count more. `--parts` takes one signal away at
+Nothing is learnt, so no paper has to be left out: the signals are few and weigh the same everywhere. What the cases
+have seen is the choice of these signals; figures from cases that others wrote count more. `--parts` takes one away at
 a time and gives the difference with a bootstrap over papers.
 """
 

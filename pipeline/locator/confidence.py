@@ -2,8 +2,9 @@
 
 Scores rank the files of one repository and are scaled to its best file, so they cannot say that *no* file answers. What
 can: whether the repository ever mentions the data sets, methods and metrics that the task writes as names (with
-capitals or digits); of a task without names, the words of its question. It tells a task's own repository from another
-paper's. Whether the repository holds *this* experiment it cannot tell: tasks without an answer name what it is about.
+capitals or digits). It tells a task's own repository from another paper's. Whether the repository holds *this*
+experiment it cannot tell: tasks without an answer name what it is about. A task that names nothing is refused only
+where no word of its question occurs.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ class Support:
     """How many names the task writes; 0: `held` is the share of its question's words."""
     missing: tuple[str, ...]
     """Names, or words, that the repository never mentions."""
+
+    @property
+    def enough(self) -> bool:
+        """May the repository be the one that the task is about?"""
+        return self.held >= NOT_FOUND_BELOW if self.names else self.held > 0
 
     @property
     def chance(self) -> float:

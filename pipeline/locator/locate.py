@@ -66,7 +66,7 @@ def locate(index: RepositoryIndex, query: TaskQuery, *, max_alternatives: int = 
     support = measure(index, query)
     ranked = tuple(_listed(ranking, number) for number in ranking.order[:_RANKED])
     chains: list[Chain] = []
-    for plan in plan_chains(ranking, max_alternatives + 1) if support.held >= NOT_FOUND_BELOW else ():
+    for plan in plan_chains(ranking, max_alternatives + 1) if support.enough else ():
         # a chain further down is right only when those above are wrong
         right = (1.0 - chains[-1].confidence) * chains[-1].confidence if chains else support.chance
         chains.append(_chain(ranking, plan, words, right))
@@ -167,11 +167,9 @@ def _not_found(ranking: Ranking, support: Support) -> NotFound:
     searched += [f"{index.facts[number].path} (score {ranking.scores[number]:.2f})" for number in best]
     if all(facts.file.kind == "document" for facts in index.facts):
         reason = "the repository holds no readable code"
-    elif support.held >= NOT_FOUND_BELOW:
+    elif support.enough:
         reason = "no file of the repository can be run for this task"
     else:
-        reason = (
-            f"the repository speaks too little of the task: it mentions {support.held:.0%} of {what}, at least "
-            f"{NOT_FOUND_BELOW:.0%} are needed"
-        )
+        least = f", at least {NOT_FOUND_BELOW:.0%} are needed" if support.names else ""
+        reason = f"the repository speaks too little of the task: it mentions {support.held:.0%} of {what}{least}"
     return NotFound(reason=reason, searched=tuple(searched))

@@ -29,7 +29,7 @@ def test_what_stands_around_a_command_decides_between_equal_programs(tmp_path):
 def test_the_arguments_of_a_command_name_its_configuration(tmp_path):
     readme = "# X\n\n```\npython run.py --config conf/lava.yaml\npython run.py --config conf/ice.yaml\n```\n"
     files = {"README.md": readme, "run.py": SCRIPT, "conf/lava.yaml": "a: 1\n", "conf/ice.yaml": "a: 2\n"}
-    index, paths, ranking = ranked(make(tmp_path, files), "How fast is lava?")
+    _, paths, ranking = ranked(make(tmp_path, files), "How fast is lava?")
     assert ranking.unit("run.py").command.launch.arguments == ("--config", "conf/lava.yaml")
     assert paths.index("conf/lava.yaml") < paths.index("conf/ice.yaml")
 
