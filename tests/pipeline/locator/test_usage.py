@@ -47,7 +47,7 @@ def test_a_required_argument_that_nobody_states_is_a_problem(tmp_path):
 
 def test_a_command_without_open_arguments_goes_before_one_with_them(tmp_path):
     readme = (
-        "# Moons\n\n```\npython run.py --data <your data> --moons\n```\n\n```\npython run.py --data moons.csv\n```\n"
+        "# Moons\n\n```\npython run.py --data /path/to/data --moons\n```\n\n```\npython run.py --data moons.csv\n```\n"
     )
     code = f"{PARSER}p.add_argument('--data', required=True)\np.add_argument('--moons', action='store_true')\np.parse_args()\n"
     assert commands(tmp_path, {"run.py": code, "README.md": readme}, "Which accuracy on the moons?")[0] == [
