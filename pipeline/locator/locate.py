@@ -47,7 +47,7 @@ class Location(Record):
     confidence: float
     problems: tuple[Problem, ...] = ()
     embeddings: str | None = None
-    """The embedding model whose likeness of meaning took part in the ranking; None: there was none."""
+    """An embedding model that took part in a stored result of an earlier version; none does now."""
 
 
 def locate(index: RepositoryIndex, query: TaskQuery, *, max_alternatives: int = 3) -> Location:
