@@ -102,7 +102,8 @@ def filled_usage(index: RepositoryIndex, command: KnownCommand) -> Usage:
         index: the repository.
         command: one of its commands. What the reader has to fill in stays in it (`is_placeholder`).
     """
-    arguments, notes = command.launch.arguments, []
+    arguments = command.launch.arguments
+    notes: list[str] = []
     if any(is_placeholder(word) or word == "…" for word in arguments):
         arguments, notes = _filled(arguments, _options(index, command.target), None)
     reason = "; ".join([f"{command.path}:{command.line}", *notes])
@@ -163,7 +164,8 @@ def _filled(
     arguments: tuple[str, ...], options: Sequence[Option], words: QueryWords | None
 ) -> tuple[tuple[str, ...], list[str]]:
     """The arguments without placeholders of optional flags and with the choices that the task writes; what was done."""
-    filled, notes = tuple(word for word in arguments if word not in {"...", "…"}), []
+    filled = tuple(word for word in arguments if word not in {"...", "…"})
+    notes: list[str] = []
     for option in options:
         value = effective(options, filled).get(option.name)
         if value is not None and is_placeholder(value) and not option.required and not option.positional:
