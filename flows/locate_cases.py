@@ -1,7 +1,7 @@
 """Many tasks in one go: a prediction for each case, in the form of the scorer; resumable, and never half written.
 
 Each finished prediction lies in `<out>.partial/` until all are there, under a digest of what it depends on (the task,
-what the repository holds, the version of the locator, the embedding model). The same command goes on where it was
+what the repository holds, the version of the locator). The same command goes on where it was
 ended, and a repository or task that was changed meanwhile is searched again. A repository that cannot be searched
 leaves its cases without a prediction: an empty one would say that nothing was found.
 """
@@ -14,14 +14,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from flows.locate_engines import ranked
 from flows.locate_inputs import Case, open_repository
 from flows.locate_run import located, prediction
 from pipeline.digests import digest_of
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock, remove_tree, write_text
-from pipeline.llm import ModelClient
-from pipeline.locator import RepositoryIndex, build_index
+from pipeline.locator import RepositoryIndex, build_index, locate
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
 from pipeline.version import STAGE_VERSIONS, version
@@ -44,7 +42,6 @@ def run_cases(
     *,
     cache: Path,
     reporter: Reporter,
-    embeddings: ModelClient | None = None,
 ) -> dict[str, Any]:
     """Search all cases and write one prediction a line, in the order of the cases.
 
@@ -54,7 +51,6 @@ def run_cases(
         out: the JSON Lines file; replaced atomically when all is done.
         cache: directory for indexes and exports of bare repositories.
         reporter: progress.
-        embeddings: a configured embedding model; None: words, names and links decide alone.
 
     Returns:
         Counts: cases, predictions, chains, not_found, resumed (found from an earlier run), missing (papers without a
@@ -68,7 +64,7 @@ def run_cases(
         raise _no_repositories(repositories, "no such directory")
     partial = partial_directory(out)
     with exclusive_lock(partial / "lock", str(out)):
-        run = _Run(repositories, partial, cache, reporter, embeddings)
+        run = _Run(repositories, partial, cache, reporter)
         reporter.start("locate", len(cases))
         for paper, group in _by_paper(cases):
             run.paper(paper, group)
@@ -91,7 +87,6 @@ def run_cases(
         "resumed": run.resumed,
         "missing": run.missing,
         "unreadable": run.unreadable,
-        "embeddings": embeddings.config.model if embeddings is not None else None,
         "out": str(out),
     }
 
@@ -99,11 +94,8 @@ def run_cases(
 class _Run:
     """The cases of one command, paper by paper."""
 
-    def __init__(
-        self, repositories: Path, partial: Path, cache: Path, reporter: Reporter, embeddings: ModelClient | None
-    ) -> None:
-        self._repositories, self._partial, self._cache = repositories, partial, cache
-        self._reporter, self._embeddings = reporter, embeddings
+    def __init__(self, repositories: Path, partial: Path, cache: Path, reporter: Reporter) -> None:
+        self._repositories, self._partial, self._cache, self._reporter = repositories, partial, cache, reporter
         self.rows: dict[tuple[str, int], str] = {}
         """The line of each case."""
         self.missing: list[str] = []
@@ -140,7 +132,7 @@ class _Run:
             self._done(case, row, ", ".join(json.loads(row)["chain"]) or "not found")
 
     def _row(self, case: Case, index: RepositoryIndex) -> str:
-        location = ranked(index, case.query, embeddings=self._embeddings, where=case.paper_id)
+        location = locate(index, case.query)
         value = {
             "paper_id": case.paper_id,
             "task_index": case.task_index,
@@ -154,9 +146,8 @@ class _Run:
 
     def _key(self, case: Case, snapshot: Snapshot) -> str:
         """What a prediction depends on."""
-        model = self._embeddings.config.identity if self._embeddings is not None else None
         return digest_of(
-            [_FORM, version(), STAGE_VERSIONS["locate"], snapshot.ref.commit, model,
+            [_FORM, version(), STAGE_VERSIONS["locate"], snapshot.ref.commit,
              case.paper_id, case.task_index, case.query.model_dump(mode="json")]
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Rules, likeness of meaning and a model's check of one ranking; and what stands where a model fails at one task.
+"""A model's check of the ranking by rules; and what stands where a model fails at one task.
 
 The one place for "the model failed, the rules stand": a refusal, an answer that does not hold or a task that no context
 window has room for is a problem of that result. What says something about the endpoint, the account or the machine is
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flows.engines import fails_here
 from pipeline.llm import ModelClient, ModelError
-from pipeline.locator import Location, RepositoryIndex, TaskQuery, locate
+from pipeline.locator import Location, RepositoryIndex, TaskQuery
 from pipeline.paper import Document
 from pipeline.progress import Reporter
 from pipeline.schema import Problem
@@ -21,33 +21,7 @@ if TYPE_CHECKING:
     from pipeline.locator.agent import AgentRun
     from pipeline.locator.agent_runs import AgentSandbox
 
-__all__ = ["checked", "ranked"]
-
-
-def ranked(
-    index: RepositoryIndex, query: TaskQuery, *, embeddings: ModelClient | None, where: str, max_alternatives: int = 3
-) -> Location:
-    """The search by rules, with the likeness of meaning where an embedding model is configured.
-
-    Args:
-        index: the repository, from `build_index`.
-        query: the task.
-        embeddings: makes the vectors; None: words, names and links decide alone.
-        where: the task or repository, for a problem.
-        max_alternatives: see `locate`.
-
-    Raises:
-        ExpbenchError: the endpoint of the embedding model fails, or the budget is used up.
-    """
-    if embeddings is None:
-        return locate(index, query, max_alternatives=max_alternatives)
-    try:
-        found = locate(index, query, max_alternatives=max_alternatives, embed=embeddings.embed)
-        return found.evolve(embeddings=embeddings.config.model)
-    except ModelError as error:
-        message = f"the search did without likeness of meaning: the embedding model {embeddings.config.model}"
-        problem = _failed(error, "locate.embeddings", where, message)
-        return _with(locate(index, query, max_alternatives=max_alternatives), problem)
+__all__ = ["checked"]
 
 
 def checked(
@@ -67,7 +41,7 @@ def checked(
     Args:
         index: the repository, from `build_index`.
         query: the task.
-        ranking: from `ranked`.
+        ranking: from `pipeline.locator.locate`.
         client: the model.
         document: the paper for look-ups; None: none.
         where: the task or repository, for a problem.
@@ -91,14 +65,14 @@ def checked(
         )  # fmt: skip
     except ModelError as error:
         message = f"the chain is the one of the deterministic search: the model {client.config.model}"
-        problem = _failed(error, "locate.model", where, message)
+        problem = _failed(error, where, message)
         reporter.note("locate", problem.message)
         return _with(ranking, problem), None
     keep(run)
     return run.location, run
 
 
-def _failed(error: ModelError, component: str, where: str, message: str) -> Problem:
+def _failed(error: ModelError, where: str, message: str) -> Problem:
     """The problem of a result that the rules decided, because a model failed at it.
 
     Raises:
@@ -106,7 +80,7 @@ def _failed(error: ModelError, component: str, where: str, message: str) -> Prob
     """
     if not fails_here(error):
         raise error
-    return Problem(component=component, where=where, message=f"{message} failed ({error.cause})")
+    return Problem(component="locate.model", where=where, message=f"{message} failed ({error.cause})")
 
 
 def _with(location: Location, problem: Problem) -> Location:

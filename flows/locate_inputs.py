@@ -23,13 +23,16 @@ from pipeline.locator.directory import directory_snapshot
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot, open_snapshot
 
-__all__ = ["Case", "at_commit", "check_output", "open_repository", "read_cases", "read_task"]
+__all__ = ["Case", "at_commit", "check_output", "open_repository", "read_asked", "read_cases", "read_task"]
 
 _QUESTION: Final = ("question", "hypothesis")
 """2 of 466 published records say `hypothesis`."""
 _BEFORE_COMMIT: Final = re.compile(r"(?:[a-z+]+://[^/]*/[^/]|github:[^/]+/.|[^/@]+@[^/:]+:.)")
 """A URL with a path, `github:owner/name` or `user@host:path`."""
 _EXPECTED: Final = ("expected_outcome", "expected")
+
+
+_TASK_FILES: Final = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,28 @@ def read_task(path: Path) -> TaskQuery:
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise _invalid(str(path), f"cannot be parsed: {_brief(error)}") from error
     return _query(value, str(path))
+
+
+def read_asked(asked: Path | str) -> tuple[Path | None, TaskQuery]:
+    """The file and the task of what was asked: a task file, or a question in words (text that names no file).
+
+    Raises:
+        ExpbenchError: `USAGE`: there is no word in the question; else as `read_task`.
+    """
+    path = Path(asked)
+    try:
+        is_file = isinstance(asked, Path) or path.is_file()
+    except (OSError, ValueError):  # a question may be longer than a file's name
+        is_file = False
+    if is_file or path.suffix.lower() in _TASK_FILES:  # a file that is not there is told as such
+        return path, read_task(path)
+    question = " ".join(str(asked).split())
+    if not any(letter.isalnum() for letter in question):
+        raise ExpbenchError(
+            FailureKind.USAGE, "expbench locate", "the question is empty", consequence="Nothing was searched",
+            next_step='Ask in words, e.g. expbench locate . "How accurate is the model on spirals?"',
+        )  # fmt: skip
+    return None, TaskQuery(question=question)
 
 
 def read_cases(path: Path) -> list[Case]:

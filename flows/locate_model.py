@@ -1,32 +1,27 @@
-"""The models of `expbench locate`: one that checks the ranking of a task, and one whose vectors the ranking uses.
+"""The model of `expbench locate`, which checks the ranking of a task.
 
-Neither is needed. What they were asked and answered, what that cost, and the whole way of the first (`agent.json`) lie
-in a directory of the task. Non-goal: commands of the agent in a sandbox, which need an environment of the repository;
-`expbench curate` builds one.
+What it was asked and answered, what that cost, and its whole way (`agent.json`) lie in a directory of the task.
+Non-goal: commands of the agent in a sandbox, which need an environment of the repository; `expbench curate` builds one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from flows.engines import ModelOptions
 from flows.grading_model import recorded_model
-from flows.locate_engines import checked, ranked
+from flows.locate_engines import checked
 from pipeline.digests import digest_of
-from pipeline.errors import ExpbenchError
 from pipeline.files import write_text
-from pipeline.llm import CacheMode, ModelClient, model_config_from_environment
+from pipeline.llm import CacheMode, model_config_from_environment
 from pipeline.llm.config import find_key
-from pipeline.locator import Location, RepositoryIndex, TaskQuery
+from pipeline.locator import Location, RepositoryIndex, TaskQuery, locate
 from pipeline.locator.agent import AgentRun
 from pipeline.progress import Reporter
-from pipeline.settings import Settings
 
-__all__ = ["TRAJECTORY", "check_embeddings", "check_model", "checked_by_model", "embedding_model", "record_of"]
+__all__ = ["TRAJECTORY", "check_model", "checked_by_model", "record_of"]
 
 TRAJECTORY: Final = "agent.json"
 _RECORDS: Final = "expbench-locate"
@@ -49,61 +44,21 @@ def check_model(options: ModelOptions) -> None:
         find_key(config)
 
 
-def check_embeddings(settings: Settings) -> str | None:
-    """The embedding model that is configured (`EXPBENCH_EMBEDDINGS`); None: there is none.
-
-    Raises:
-        ExpbenchError: `AUTHENTICATION`: it needs a key and there is none; `USAGE`: a setting is invalid.
-    """
-    if not settings.embeddings:
-        return None
-    try:
-        find_key(model_config_from_environment(settings.embeddings))
-    except ExpbenchError as error:
-        raise ExpbenchError(
-            error.kind, error.object, f"EXPBENCH_EMBEDDINGS asks for {settings.embeddings}, but {error.cause}",
-            consequence="Nothing was searched",
-            next_step=f"{error.next_step}; or unset EXPBENCH_EMBEDDINGS, which is not needed",
-        ) from error  # fmt: skip
-    return settings.embeddings
-
-
-@contextmanager
-def embedding_model(name: str | None, options: ModelOptions, record: Path) -> Iterator[ModelClient | None]:
-    """The embedding model with its store and ledger in `record`; None where none is configured.
-
-    Args:
-        name: from `check_embeddings`.
-        options: what it may cost, and what becomes of recorded vectors.
-        record: the directory.
-
-    Raises:
-        ExpbenchError: of the model layer.
-    """
-    if name is None:
-        yield None
-        return
-    with recorded_model(options.evolve(name=name), record, "locate embeddings") as client:
-        yield client
-
-
 def checked_by_model(
     index: RepositoryIndex,
     query: TaskQuery,
     options: ModelOptions,
     record: Path,
     reporter: Reporter,
-    embeddings: str | None = None,
 ) -> tuple[Location, str]:
     """Let a model check the deterministic ranking of one task.
 
     Args:
         index: the repository, from `build_index`.
         query: the task.
-        options: which model, and what it may cost, the embedding model included.
+        options: which model, and what it may cost.
         record: directory for its exchanges, costs and trajectory; a second call finds its answers there.
         reporter: notes of stage `locate`.
-        embeddings: the embedding model, from `check_embeddings`.
 
     Returns:
         The model's decision and its name; or the deterministic one with a problem and "keyless", where the model
@@ -113,8 +68,7 @@ def checked_by_model(
         ExpbenchError: no model is configured, its key is missing, its endpoint fails, or the budget is used up.
     """
     where = index.snapshot.ref.url
-    with embedding_model(embeddings, options, record) as vectors:
-        ranking = ranked(index, query, embeddings=vectors, where=where)
+    ranking = locate(index, query)
     reporter.start("locate")
     (record / TRAJECTORY).unlink(missing_ok=True)  # of an earlier call; exchanges and costs stay
 

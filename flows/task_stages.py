@@ -18,7 +18,7 @@ from extractors._reading import Reading
 from extractors.method import Method
 from flows.chains import Located, with_chain
 from flows.engines import ModelEngine, with_prompts
-from flows.locate_engines import checked, ranked
+from flows.locate_engines import checked
 from flows.mask_stage import MaskStage
 from flows.rehearse_stage import RunEvidence, code_of, from_run
 from flows.review.content import decided_on
@@ -174,9 +174,7 @@ class TaskStages:
         if engine is None:
             return self._located(task, locate(index, query, max_alternatives=self._alternatives))
         with engine.working("locate", task.id):
-            ranking = ranked(
-                index, query, embeddings=engine.embeddings, where=task.id, max_alternatives=self._alternatives
-            )
+            ranking = locate(index, query, max_alternatives=self._alternatives)
             location, run = checked(
                 index, query, ranking, client=engine.client, document=self.document, where=task.id,
                 reporter=Details(self.reporter, "locate", task.id), runner=self._runner(task, ranking),

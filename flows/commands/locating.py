@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from flows.locate_run import LocateResult
     from pipeline.locator import Location, RepositoryIndex, TaskQuery
     from pipeline.progress import Reporter
-    from pipeline.settings import Settings
 
 __all__ = ["app"]
 
@@ -42,6 +41,7 @@ app = typer.Typer()
 
 @app.command(
     epilog="Examples:\n\n"
+    '  expbench locate ~/src/repository "How accurate is the model on spirals?"\n\n'
     "  expbench locate ~/src/repository --task task.yaml\n\n"
     "  expbench locate https://github.com/owner/name@1a2b3c4 --task task.json --explain\n\n"
     "  expbench locate . --task task.yaml --json | jq .chain\n\n"
@@ -60,6 +60,10 @@ def locate(
             help="A directory, searched as it lies there; a bare repository; or a URL. REPO@COMMIT names a commit.",
             metavar="REPO",
         ),
+    ] = None,
+    question: Annotated[
+        str | None,
+        typer.Argument(help="The question in words, or a task file as for --task.", metavar="QUESTION"),
     ] = None,
     task: Annotated[Path | None, typer.Option(help="YAML or JSON with question, method, expected_outcome.")] = None,
     commit: Annotated[
@@ -110,8 +114,9 @@ def locate(
     )  # fmt: skip
     asked = _Asked(options, record) if engine == "model" else None
     if cases is not None:
-        _alone("--cases", {"REPO": repository, "--task": task, "--commit": commit, "--explain": explain or None,
-                           "--html": html, "--engine model": asked, "--record": record})  # fmt: skip
+        _alone("--cases", {"REPO": repository, "QUESTION": question, "--task": task, "--commit": commit,
+                           "--explain": explain or None, "--html": html, "--engine model": asked,
+                           "--record": record})  # fmt: skip
         if repositories is None or out is None:
             raise _usage("--cases needs --repositories and --out")
         _many(cases, repositories, out, json_output)
@@ -119,11 +124,22 @@ def locate(
     _alone("one task", {"--repositories": repositories, "--out": out})
     if record is not None and asked is None:
         raise _usage("--record means something with --engine model only")
-    if repository is None or task is None:
-        raise _usage("a repository with --task, or --cases with --repositories and --out, is needed")
+    if repository is None or (task is None) == (question is None):
+        raise _usage(
+            "a repository with either a question or --task, or --cases with --repositories and --out, is needed"
+        )
     page = html or (Path("locate.html") if explain else None)
     with resumable(_LOCATE, "Nothing is half written; what a model answered is kept in --record", _AGAIN):
-        _one(repository, task, commit, page, top or (20 if explain else 10), explain, asked, json_output)
+        _one(
+            repository,
+            question if task is None else task,
+            commit,
+            page,
+            top or (20 if explain else 10),
+            explain,
+            asked,
+            json_output,
+        )
 
 
 class _Asked(NamedTuple):
@@ -145,25 +161,21 @@ def _usage(cause: str) -> ExpbenchError:
 
 
 def _many(cases: Path, repositories: Path, out: Path, json_output: bool) -> None:
-    from flows.engines import ModelOptions as _ModelOptions
     from flows.locate_cases import partial_directory, run_cases
     from flows.locate_inputs import check_output, read_cases
-    from flows.locate_model import check_embeddings, embedding_model
     from flows.progress import TerminalReporter
     from pipeline.settings import Settings
 
     settings = Settings()
     loaded = read_cases(cases)
     check_output(out, inputs=[cases])
-    vectors = check_embeddings(settings)
     cache = settings.cache_dir
     kept = f"No prediction was written yet; those that are finished are kept in {partial_directory(out)}"
     with (
         resumable(_LOCATE, kept, _AGAIN),
         TerminalReporter() as reporter,
-        embedding_model(vectors, _ModelOptions(), cache / "embeddings") as embeddings,
     ):
-        counts = run_cases(loaded, repositories, out, cache=cache, reporter=reporter, embeddings=embeddings)
+        counts = run_cases(loaded, repositories, out, cache=cache, reporter=reporter)
     if json_output:
         sys.stdout.write(json.dumps(counts, ensure_ascii=False) + "\n")
         return
@@ -175,22 +187,22 @@ def _many(cases: Path, repositories: Path, out: Path, json_output: bool) -> None
 
 
 def _one(
-    repository: str, task: Path, commit: str | None, page: Path | None, top: int, explain: bool, asked: _Asked | None,
-    json_output: bool,
+    repository: str, task: Path | str | None, commit: str | None, page: Path | None, top: int, explain: bool,
+    asked: _Asked | None, json_output: bool,
 ) -> None:  # fmt: skip
-    from flows.locate_inputs import check_output, open_repository, read_task
+    from flows.locate_inputs import check_output, open_repository, read_asked
     from flows.locate_run import located
     from flows.progress import TerminalReporter
     from pipeline.locator import build_index
     from pipeline.settings import Settings
 
-    query = read_task(task)
+    source, query = read_asked(task or "")
     if page is not None:
-        check_output(page, inputs=[task])
+        check_output(page, inputs=[source] if source is not None else [])
     settings = Settings()
     if asked is not None and asked.record is None:
-        asked = asked._replace(record=_record_of(task, repository, query))
-    searching = _searching(asked, query, settings)
+        asked = asked._replace(record=_record_of(source or Path("question"), repository, query))
+    searching = _searching(asked, query)
     with TerminalReporter() as reporter:
         snapshot = open_repository(repository, commit, settings.cache_dir, reporter)
         index = build_index(snapshot, cache=settings.cache_dir / "indexes")
@@ -206,31 +218,18 @@ def _record_of(task: Path, repository: str, query: TaskQuery) -> Path:
     return record_of(task, repository, query)
 
 
-def _searching(
-    asked: _Asked | None, query: TaskQuery, settings: Settings
-) -> Callable[[RepositoryIndex, Reporter], tuple[Location, str]]:
-    """What ranks and decides, checked before a repository is fetched: rules, with the models that are configured."""
+def _searching(asked: _Asked | None, query: TaskQuery) -> Callable[[RepositoryIndex, Reporter], tuple[Location, str]]:
+    """What ranks and decides, checked before a repository is fetched: rules, or a model that checks their ranking."""
     from pipeline.locator import locate as by_rules
 
-    if asked is None and not settings.embeddings:  # the layer of models is not even imported
+    if asked is None:  # the layer of models is not even imported
         return lambda index, reporter: (by_rules(index, query), "keyless")
-    from flows.engines import ModelOptions as _ModelOptions
-    from flows.locate_engines import ranked
-    from flows.locate_model import check_embeddings, check_model, checked_by_model, embedding_model
+    from flows.locate_model import check_model, checked_by_model
 
-    if asked is not None:
-        check_model(asked.options)
-        record, options = asked.record, asked.options
-        assert record is not None, "a task has its directory"
-        vectors = check_embeddings(settings)
-        return lambda index, reporter: checked_by_model(index, query, options, record, reporter, vectors)
-    vectors = check_embeddings(settings)
-
-    def with_meaning(index: RepositoryIndex, reporter: Reporter) -> tuple[Location, str]:
-        with embedding_model(vectors, _ModelOptions(), settings.cache_dir / "embeddings") as embeddings:
-            return ranked(index, query, embeddings=embeddings, where=index.snapshot.ref.url), "keyless"
-
-    return with_meaning
+    check_model(asked.options)
+    record, options = asked.record, asked.options
+    assert record is not None, "a task has its directory"
+    return lambda index, reporter: checked_by_model(index, query, options, record, reporter)
 
 
 def _written(

@@ -36,7 +36,7 @@ from pipeline.llm import (
 from pipeline.locator.agent_answer import AgentAnswer, complaints_about, usage_of
 from pipeline.locator.agent_runs import AgentSandbox, RunsRecord
 from pipeline.locator.agent_tools import SUBMIT, Toolbox, describe_ranking, said
-from pipeline.locator.confidence import confidence, measure
+from pipeline.locator.confidence import measure
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.locate import Chain, Location
 from pipeline.locator.query import QueryWords, TaskQuery
@@ -341,19 +341,21 @@ def _location(
             ranked=ranking.ranked, chain=None, not_found=NotFound(reason=reason, searched=searched),
             confidence=round(belongs, 4), problems=tuple(problems), embeddings=ranking.embeddings,
         )  # fmt: skip
-    members = [file.path for file in answer.chain]
-    right, _ = confidence(measure(found, query, members))
     sources = tuple(
         SourceScript(
             path=file.path,
             role=file.role,
-            score=round(found.score(file.path), 4) if file.path in index.position else 0.0,
+            score=round(found.score(file.path), 4),
             reasons=(f"model: {file.why}",
                      *(f"{q.path}:{q.start}-{q.end} {shorten(q.quote, 160)!r}" for q in file.evidence)),
         )
         for file in sorted(answer.chain, key=lambda file: _ORDER[file.role])
     )  # fmt: skip
-    chain = Chain(sources=sources, usage=tuple(usage_of(step) for step in answer.commands), confidence=round(right, 4))
+    chain = Chain(
+        sources=sources,
+        usage=tuple(usage_of(step) for step in answer.commands),
+        confidence=round(measure(index, query).chance, 4),
+    )
     others = [item for item in (ranking.chain, *ranking.alternatives) if item is not None]
     alternatives = tuple(item for item in others if set(item.entries) != set(chain.entries))
     problems = [*base, *toolbox.flagged, *dropped, *_left_unsaid(answer, ranking)]

@@ -1,4 +1,4 @@
-"""README and documentation pages as sections with their commands and the files they name."""
+"""README and documentation pages as sections with their commands, under headings and the summaries of `<details>`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from pipeline.locator.shell import Invocation, parse_shell
 
-__all__ = ["DocumentCommand", "DocumentSection", "is_document", "read_document"]
+__all__ = ["DocumentCommand", "DocumentSection", "read_document"]
 
 _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([\w+-]*)")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _UNDERLINE = re.compile(r"^([=\-~^\"'`#*+])\1{2,}\s*$")
+_SUMMARY = re.compile(r"<summary>(.+?)</summary>|</details>", re.I)
+_FOLDED = 7
+"""Level of what a `<summary>` names: below all headings."""
 _INLINE = re.compile(r"`([^`\n]*(?:python|bash|torchrun|sh|make|accelerate)\d?\s[^`\n]+)`")
 _FOREIGN = {"python", "py", "json", "yaml", "yml", "toml", "bibtex", "latex", "tex", "diff", "cpp", "c", "html", "xml"}
 _COMMAND_LINE = re.compile(
@@ -48,21 +51,13 @@ class DocumentSection:
     """Headings from the outermost, joined by ` > `."""
     text: str
     commands: tuple[DocumentCommand, ...]
-    units: tuple[str, ...] = ()
-    """The text in its smallest meaningful parts: table rows, list items, paragraphs, a command with its comment."""
-
-
-def is_document(path: str) -> bool:
-    """Is `path` a page that people read?"""
-    return (
-        path.lower().endswith((".md", ".rst", ".txt", ".markdown", ".mdx")) or path.lower().split("/")[-1] == "readme"
-    )
 
 
 def read_document(path: str, text: str) -> tuple[DocumentSection, ...]:
     """Split a Markdown or reStructuredText page at its headings and read the commands in each part."""
     lines = text[:_LIMIT].splitlines()
     sections: list[DocumentSection] = []
+    variables: dict[str, str] = {}
     titles: dict[int, str] = {}
     start, title = 0, ""
     fenced = ""
@@ -78,10 +73,10 @@ def read_document(path: str, text: str) -> tuple[DocumentSection, ...]:
         level, name, begins = _heading(lines, number, rst_levels)
         if not level:
             continue
-        _close(sections, path, lines, start, begins, title)
+        _close(sections, path, lines, (start, begins), title, variables)
         titles = {key: value for key, value in titles.items() if key < level} | {level: name}
-        start, title = begins, " > ".join(titles[key] for key in sorted(titles))
-    _close(sections, path, lines, start, len(lines), title)
+        start, title = begins, " > ".join(titles[key] for key in sorted(titles) if titles[key])
+    _close(sections, path, lines, (start, len(lines)), title, variables)
     return tuple(sections)
 
 
@@ -90,6 +85,9 @@ def _heading(lines: list[str], number: int, rst_levels: list[str]) -> tuple[int,
     match = _HEADING.match(lines[number])
     if match:
         return len(match.group(1)), match.group(2), number
+    folded = _SUMMARY.search(lines[number])
+    if folded:  # the end of a fold ends what its summary names
+        return _FOLDED, re.sub(r"<[^<>]+>", "", folded.group(1) or ""), number
     underline = _UNDERLINE.match(lines[number])
     if underline and number and lines[number - 1].strip() and len(lines[number].strip()) >= 3:
         above = lines[number - 1].strip()
@@ -105,46 +103,16 @@ def _heading(lines: list[str], number: int, rst_levels: list[str]) -> tuple[int,
     return 0, "", 0
 
 
-def _close(sections: list[DocumentSection], path: str, lines: list[str], start: int, end: int, title: str) -> None:
+def _close(
+    sections: list[DocumentSection], path: str, lines: list[str], part: tuple[int, int], title: str,
+    variables: dict[str, str],
+) -> None:  # fmt: skip
+    start, end = part
     body = lines[start:end]
     if not any(line.strip() for line in body):
         return
-    commands = tuple(_commands(path, body, start, title))
-    units = tuple(_units(body))
-    sections.append(DocumentSection(path, start + 1, title, "\n".join(body), commands, units))
-
-
-def _units(body: list[str]) -> list[str]:
-    found: list[str] = []
-    current: list[str] = []
-    fenced = False
-    lead = ""
-
-    def close() -> None:
-        if current:
-            found.append(" ".join(current))
-            current.clear()
-
-    for line in body:
-        stripped = line.strip()
-        if _FENCE.match(line):
-            fenced = not fenced
-            lead = " ".join(current) if fenced and current else lead if fenced else ""
-            close()
-        elif fenced:
-            current.append(stripped)
-            if stripped and not stripped.startswith("#") and not stripped.endswith("\\"):
-                current.insert(0, lead)
-                close()
-        elif not stripped:
-            lead = " ".join(current) or lead
-            close()
-        else:
-            if stripped.startswith(("|", "- ", "* ", "+ ")) or re.match(r"\d+[.)]\s", stripped):
-                close()
-            current.append(stripped)
-    close()
-    return found
+    commands = tuple(_commands(path, body, start, title, variables))
+    sections.append(DocumentSection(path, start + 1, title, "\n".join(body), commands))
 
 
 def _all_commands(block: list[tuple[int, str]]) -> bool:
@@ -154,7 +122,8 @@ def _all_commands(block: list[tuple[int, str]]) -> bool:
     return bool(first) and all(_COMMAND_LINE.match(line) for line in first)
 
 
-def _commands(path: str, body: list[str], offset: int, title: str) -> list[DocumentCommand]:
+def _commands(path: str, body: list[str], offset: int, title: str, variables: dict[str, str]) -> list[DocumentCommand]:
+    """The commands under one heading; `variables` go from block to block, as for who pastes one after the other."""
     found: list[DocumentCommand] = []
     block: list[tuple[int, str]] = []
     paragraph, before, fence, language = "", "", "", ""
@@ -164,7 +133,7 @@ def _commands(path: str, body: list[str], offset: int, title: str) -> list[Docum
         if block and (marked or _all_commands(block)):
             first = block[0][0]
             text = "\n".join(line for _, line in block)
-            for item in parse_shell(text):
+            for item in parse_shell(text, variables):
                 moved = Invocation(item.argv, item.line + first, item.directory, item.environment, item.comment)
                 found.append(DocumentCommand(path, moved, f"{title}\n{before}\n{item.comment}", marked))
         block.clear()

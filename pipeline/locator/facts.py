@@ -1,15 +1,14 @@
-"""What one file says about itself: words, chunks, definitions, imports, commands, references. No task is known here."""
+"""What one file says about itself: words, definitions, imports, commands, references. No task is known here."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pipeline.locator.inventory import ListedFile, is_generated
-from pipeline.locator.references import read_references
 from pipeline.locator.shell import Invocation, parse_shell
 from pipeline.locator.text import labels, tokens
 from pipeline.tracing.source import CodeUnit, read_unit
@@ -20,8 +19,6 @@ _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^\n#]*))|import[ \t]+([\w.]+[^\n#]*))", re.M
 )
 _MAIN = re.compile(r"^if\s+__name__\s*==\s*['\"]__main__['\"]", re.M)
-# What code speaks of, as substrings of its lower-case text: a dozen of them are found ten times as fast as one regular
-# expression with as many alternatives, and reading is half of the time to index a repository.
 _CLI = (
     "argparse",
     "argumentparser",
@@ -39,15 +36,12 @@ _CLI_WORDS = re.compile(r"\bclick\.|absl import (?:app|flags)")
 _HYDRA = re.compile(r"config_name\s*=\s*['\"]([\w/.\-]+)['\"]")
 _HYDRA_PATH = re.compile(r"config_path\s*=\s*['\"]([\w/.\-]*)['\"]")
 _DEFAULTS = re.compile(r"^defaults:[ \t]*\n((?:[ \t]*(?:-.*|#.*)?\n)+)", re.M)
-_READS = ("json.load(", "read_csv", "read_json", "np.load(", "pickle.load", "glob.glob", "read_pickle")
-_READS_OPEN = re.compile(r"open\([^)]*results?")
-_REPORTS = ("savefig", "plt.", "to_csv", "to_latex", "tabulate", "print(", "json.dump")
-_TRAINS = (".backward(", "optimizer.step", ".fit(", ".train(", "lax.scan", "value_and_grad", "optax")
-_TRAINS_WORDS = re.compile(r"loss\b")
-_EVALUATES = ("accuracy", ".eval(", "evaluate", "metric", "roc_auc", "perplexity", "f1_score", "precision")
-_EVALUATES_WORDS = re.compile(r"\b(?:no_grad|auroc\b|ppl\b|mse\b)")
+_DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_DEFINED = re.compile(r"^\s*(?:def|class)\s+(\w+)", re.M)
 _COMMAND = re.compile(r"\s*(?:\$\s*)?(?:\w+=\S+\s+)*(?:python|bash|torchrun)\d?\s|\s*--")
-_CHUNK_LINES = 60
+_ENDING = re.compile(r"(?<=[\w\]})])\.(?:py|sh|ipynb|ya?ml|json|toml|gin|cfg|ini)\b")
+_NOT_OF_PATH = re.compile(r"[^\w./\-]")
+_LONGEST_PATH = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +60,14 @@ class FileFacts:
     file: ListedFile
     lines: int
     words: Mapping[str, int]
-    """Stems of its words and how often each occurs; empty once they are in the index."""
-    chunks: list[Mapping[str, int]]
-    """The same of each function and of the rest; of text, of each sixty lines."""
+    """Stems of its words and how often each occurs, tables and figures (`table2`) among them; empty once they are in
+    the index."""
     summary: str = ""
     """First line of the module docstring, or of the first comment or Markdown cell."""
     definitions: tuple[str, ...] = ()
     imports: tuple[Import, ...] = ()
     references: tuple[str, ...] = ()
     """File-like words in code, shell or configuration, as written."""
-    patterns: tuple[str, ...] = ()
-    """The same where a part is filled in when it runs (`config/{name}.yaml`), `*` in place of that part."""
     hydra: tuple[str, ...] = ()
     """Configurations that a `hydra.main` decorator names."""
     groups: tuple[str, ...] = ()
@@ -86,8 +77,6 @@ class FileFacts:
     """Files that a configuration composes (`defaults:`), as written, without ending."""
     commands: tuple[Invocation, ...] = ()
     """Commands of a shell script, Makefile, notebook or of the usage part of a docstring."""
-    labels: tuple[str, ...] = ()
-    """Tables and figures of the paper that it speaks of: `table2`, `figure1`."""
     main: bool = False
     acts: bool = False
     """Module-level code does something: a script without a main guard."""
@@ -97,9 +86,6 @@ class FileFacts:
     """Its command line takes such a file (`DEFINE_config_file` of ml_collections)."""
     cli: bool = False
     generated: bool = False
-    reads_results: bool = False
-    trains: bool = False
-    evaluates: bool = False
     error: str | None = None
     targets: dict[str, tuple[Invocation, ...]] = field(default_factory=dict)
     """Commands of each Makefile target."""
@@ -115,10 +101,8 @@ def analyse(file: ListedFile, raw: str) -> FileFacts:
     if file.kind in {"python", "notebook"}:
         return _code(file, raw)
     text = raw if len(raw) < 200_000 else raw[:200_000]
-    chunks = _line_chunks(text)
-    facts = FileFacts(file, raw.count("\n") + 1, _together(chunks), chunks)
-    facts.references, facts.patterns = read_references(text)
-    facts.labels = labels(f"{file.path}\n{text}") if file.kind != "config" else labels(file.path)
+    words = Counter([*tokens(text), *labels(file.path if file.kind == "config" else f"{file.path}\n{text}")])
+    facts = FileFacts(file, raw.count("\n") + 1, words, references=_references(text))
     comments = [line.strip() for line in _comments(text) if line.strip() and not line.startswith("!")]
     facts.summary = comments[0] if comments else ""
     if file.kind == "config":
@@ -134,54 +118,53 @@ def analyse(file: ListedFile, raw: str) -> FileFacts:
 def _code(file: ListedFile, raw: str) -> FileFacts:
     unit = read_unit(file.path, raw)
     code = unit.code
-    prose = "\n".join([unit.prose, *_comments(code)])
-    docstrings: list[str] = []
-    definitions: list[str] = []
-    if unit.tree is not None:
-        chunks, words = _definition_chunks(unit.tree, code, definitions, docstrings)
-    else:
-        chunks = _line_chunks(code)
-        words = _together(chunks)
-        definitions = re.findall(r"^\s*(?:def|class)\s+(\w+)", code, re.M)
-    if unit.prose:
-        prose_chunks = _line_chunks(unit.prose)
-        chunks += prose_chunks
-        words.update(_together(prose_chunks))
+    defined = _defined(unit.tree) if unit.tree is not None else []
+    nodes = [unit.tree, *defined] if unit.tree is not None else []
+    documented = [ast.get_docstring(node, clean=False) or "" for node in nodes]
+    prose = "\n".join([file.path, unit.prose, *_comments(code), *documented])
     facts = FileFacts(
         file,
         code.count("\n") + 1,
-        words,
-        chunks,
+        Counter([*tokens(code), *tokens(unit.prose), *labels(prose)]),
         summary=_summary(unit),
-        definitions=tuple(definitions),
+        definitions=tuple(node.name for node in defined) if defined else tuple(_DEFINED.findall(code)),
         imports=tuple(_imports(code)),
+        references=_references(code),
         error=unit.error,
     )
-    facts.references, facts.patterns = read_references(code)
     facts.hydra = _hydra(code)
     facts.groups = tuple(sorted({base for base in _HYDRA_PATH.findall(code) if base})) if facts.hydra else ()
     if unit.tree is not None:
         facts.acts, facts.settings = _acts(unit.tree), _only_assigns(unit.tree)
-    facts.labels = labels("\n".join([file.path, prose, *docstrings]))
     facts.generated = is_generated(code)
-    _judge(facts, code)
+    low = code.lower()
+    facts.main = "__main__" in code and _MAIN.search(code) is not None
+    facts.cli = any(part in low for part in _CLI) or _CLI_WORDS.search(low) is not None
+    facts.takes_config = "define_config_file(" in low
     facts.commands = tuple(_embedded_commands(unit))
     return facts
 
 
-def _judge(facts: FileFacts, code: str) -> None:
-    """What kind of program it is, by what its text holds."""
-    low = code.lower()
+def _references(text: str) -> tuple[str, ...]:
+    """File-like words, read from their ending leftwards: endings are rare, words are not."""
+    found: set[str] = set()
+    for match in _ENDING.finditer(text):
+        end = match.start() - 1  # the letter before the ending belongs to the word whatever it is
+        before = text[max(0, end - _LONGEST_PATH) : end][::-1]
+        stop = _NOT_OF_PATH.search(before)
+        found.add(text[end - (stop.start() if stop else len(before)) : match.end()])
+    return tuple(sorted(found))
 
-    def speaks(parts: tuple[str, ...], words: re.Pattern[str] | None = None) -> bool:
-        return any(part in low for part in parts) or (words is not None and words.search(low) is not None)
 
-    facts.main = "__main__" in code and _MAIN.search(code) is not None
-    facts.cli = speaks(_CLI, _CLI_WORDS)
-    facts.takes_config = "define_config_file(" in low
-    facts.reads_results = speaks(_READS, _READS_OPEN) and speaks(_REPORTS)
-    facts.trains = speaks(_TRAINS, _TRAINS_WORDS)
-    facts.evaluates = speaks(_EVALUATES, _EVALUATES_WORDS)
+def _defined(tree: ast.Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """Functions, classes and methods in the order of the file."""
+    found: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = []
+    for node in tree.body:
+        if isinstance(node, _DEFINES):
+            found.append(node)
+            if isinstance(node, ast.ClassDef):
+                found += [part for part in node.body if isinstance(part, _DEFINES)]
+    return found
 
 
 def _comments(text: str) -> list[str]:
@@ -295,65 +278,6 @@ def _imports(code: str) -> list[Import]:
             )
             found.append(Import(len(dots), module, names))
     return found
-
-
-def _definition_chunks(
-    tree: ast.Module, code: str, definitions: list[str], docstrings: list[str]
-) -> tuple[list[Mapping[str, int]], Counter[str]]:
-    """(one chunk for each function and method and one for the rest of the module, the words of all of them).
-
-    Every line is taken apart once; a method's chunk has the name of its class besides.
-    """
-    lines = code.splitlines()
-    chunks: list[Mapping[str, int]] = []
-    words: Counter[str] = Counter()
-    used: set[int] = set()
-    module_doc = ast.get_docstring(tree)
-    if module_doc:
-        docstrings.append(module_doc)
-
-    def add(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: Counter[str]) -> None:
-        first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
-        last = node.end_lineno or node.lineno
-        own = Counter(tokens("\n".join(lines[first - 1 : last])))
-        words.update(own)
-        chunks.append(own + owner)
-        used.update(range(first, last + 1))
-        definitions.append(node.name)
-        doc = ast.get_docstring(node, clean=False)
-        if doc:
-            docstrings.append(doc)
-
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            add(node, Counter())
-        elif isinstance(node, ast.ClassDef):
-            definitions.append(node.name)
-            doc = ast.get_docstring(node, clean=False)
-            if doc:
-                docstrings.append(doc)
-            owner = Counter(tokens(node.name))
-            for part in node.body:
-                if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    add(part, owner)
-    rest = Counter(tokens("\n".join(line for number, line in enumerate(lines, 1) if number not in used)))
-    words.update(rest)
-    chunks.append(rest)
-    return [chunk for chunk in chunks if chunk], words
-
-
-def _line_chunks(text: str) -> list[Mapping[str, int]]:
-    lines = text.splitlines()
-    starts = range(0, len(lines), _CHUNK_LINES)
-    found = [Counter(tokens("\n".join(lines[start : start + _CHUNK_LINES]))) for start in starts]
-    return [chunk for chunk in found if chunk]
-
-
-def _together(chunks: Iterable[Mapping[str, int]]) -> Counter[str]:
-    words: Counter[str] = Counter()
-    for chunk in chunks:
-        words.update(chunk)
-    return words
 
 
 def _makefile(text: str) -> dict[str, tuple[Invocation, ...]]:

@@ -13,7 +13,7 @@ import os
 import posixpath
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -24,56 +24,61 @@ from pipeline.digests import digest_of
 from pipeline.locator.documents import DocumentSection, read_document
 from pipeline.locator.facts import FileFacts, Import, analyse
 from pipeline.locator.inventory import ListedFile, list_files, read_text, some_of
+from pipeline.locator.launch import HELP
 from pipeline.locator.lexical import Bag, Lexicon, Vocabulary
-from pipeline.locator.links import Links, find_links
-from pipeline.locator.priors import static_signals
+from pipeline.locator.links import KnownCommand, Links, find_links
+from pipeline.locator.places import Place, acts, find_places
 from pipeline.locator.shell import Invocation
-from pipeline.locator.spreading import Edges, lay_edges
-from pipeline.locator.text import tokens
+from pipeline.locator.text import labels, tokens
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
 
-__all__ = ["RepositoryIndex", "build_index"]
-
-Vector = npt.NDArray[np.float64]
+__all__ = ["RepositoryIndex", "Unit", "build_index"]
 # Raise when `FileFacts` or what fills it changes: older cache entries are then not read.
-_FACTS_VERSION = 8
-_MAIN_PACKAGE = 0.25
-"""Share of the files from which a package is the project itself rather than one part of it."""
+_FACTS_VERSION = 9
+_EMPTY = 3
+"""Lines below which a package's `__init__` is there for Python alone."""
 _DATA_CONFIG = {"json", "toml", "cfg", "ini"}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A command that the repository states: what a task is compared with first."""
+
+    command: KnownCommand
+    files: tuple[int, ...]
+    """Positions of the file that it runs, of the script that states it, of the files that its arguments name."""
 
 
 @dataclass(slots=True)
 class RepositoryIndex:
-    """A snapshot, read. `facts` are the files that can be ranked, sorted by path; vectors are in the same order."""
+    """A snapshot, read. `facts` are the files that can be ranked, by path; what is numbered is in their order."""
 
     snapshot: Snapshot
     facts: list[FileFacts]
     position: dict[str, int]
     links: Links
     vocabulary: Vocabulary
-    bags: list[Bag]
-    """The words of each file, those of its path included."""
     content: Lexicon
+    """The words of each file, those of its path included."""
     paths: Lexicon
-    chunks: Lexicon
-    owners: npt.NDArray[np.int64]
-    """File of each chunk."""
+    units: list[Unit]
+    statements: Lexicon
+    """The words of each unit: headings, paragraph and comment above it, the command, the paths of its files."""
+    projects: Lexicon
+    """The READMEs of each directory that has one."""
+    project_of: npt.NDArray[np.int64]
+    """For each file, the nearest of these; -1: none."""
+    project_names: list[str]
+    """Directory of each."""
     sections: Lexicon
-    static: dict[str, Vector]
-    edges: Edges
-    own_names: frozenset[str]
-    """Words of the project's own name (its main package): every path and every task has them."""
+    places: list[Place]
     problems: tuple[Problem, ...]
 
     @property
     def size(self) -> int:
         """Number of files that can be ranked."""
         return len(self.facts)
-
-    def speaks(self, number: int) -> set[int]:
-        """The numbers (of `vocabulary`) of the words of a file and its path."""
-        return set(self.bags[number].words.tolist())
 
 
 def build_index(snapshot: Snapshot, *, cache: Path | None = None) -> RepositoryIndex:
@@ -90,41 +95,81 @@ def build_index(snapshot: Snapshot, *, cache: Path | None = None) -> RepositoryI
     read: list[FileFacts] = []
     documents: list[DocumentSection] = []
     vocabulary = Vocabulary()
-    bags: dict[str, tuple[Bag, list[Bag]]] = {}
+    bags: dict[str, Bag] = {}
     with _no_search_for_cycles():
         for file in listed:
             if file.kind == "document":
                 text, found = read_text(snapshot, file)
                 documents += read_document(file.path, text)
+                facts = analyse(file, text)
             else:
                 facts, found = _facts(snapshot, file, cache)
-                read.append(_counted(facts, vocabulary, bags))
+            read.append(_counted(facts, vocabulary, bags))
             problems += found
     links = find_links(read, documents)
     used = _configurations(links)
-    kept = [facts for facts in read if _can_matter(facts, used, bags)]
+    kept = [facts for facts in read if _can_matter(facts, used)]
     problems += [*(_unparsed(facts) for facts in kept if facts.error), *_generated(kept), *_cycle(kept, links)]
-    chunks = [(number, bag) for number, facts in enumerate(kept) for bag in bags[facts.path][1]]
-
-    static = static_signals(kept, links)
-    whole = [bags[facts.path][0] for facts in kept]
+    position = {facts.path: number for number, facts in enumerate(kept)}
+    units = _units(links, kept, position)
+    readmes = _readmes(links)
+    projects = sorted(readmes)
     return RepositoryIndex(
         snapshot=snapshot,
         facts=kept,
-        position={facts.path: number for number, facts in enumerate(kept)},
+        position=position,
         links=links,
         vocabulary=vocabulary,
-        bags=whole,
-        content=Lexicon(whole, vocabulary),
-        paths=Lexicon.of([facts.path for facts in kept], vocabulary, b=0.5),
-        chunks=Lexicon([bag for _, bag in chunks], vocabulary),
-        owners=np.asarray([number for number, _ in chunks], dtype=np.int64),
+        content=Lexicon([bags[facts.path] for facts in kept], vocabulary),
+        paths=Lexicon.of([facts.path for facts in kept], vocabulary, b=1.0),
+        units=units,
+        statements=Lexicon([_statement(unit, kept, vocabulary) for unit in units], vocabulary),
+        projects=Lexicon.of([f"{project}\n{readmes[project]}" for project in projects], vocabulary),
+        project_of=np.array([_nearest(facts.path, projects) for facts in kept], dtype=np.int64),
+        project_names=projects,
         sections=Lexicon.of([f"{section.title} {section.text}" for section, _, _ in links.sections], vocabulary),
-        static=static,
-        edges=lay_edges(kept, links, static),
-        own_names=_own_names(snapshot, kept),
+        places=find_places(kept, links.imports),
         problems=tuple(problems),
     )
+
+
+def _units(links: Links, kept: list[FileFacts], position: Mapping[str, int]) -> list[Unit]:
+    """The commands that run a file which does something; not those that only ask a program about itself."""
+    found: dict[tuple[object, ...], Unit] = {}
+    for command in links.commands:
+        number = position.get(command.target)
+        if number is None or not acts(kept[number]) or HELP & set(command.launch.arguments):
+            continue
+        named = [posixpath.join(command.directory, word.split("=")[-1]) for word in command.launch.arguments]
+        stating = [command.path] if command.origin in {"shell", "make"} else []
+        paths = dict.fromkeys([command.target, *stating, *map(posixpath.normpath, named)])
+        files = tuple(position[path] for path in paths if path in position)
+        found.setdefault((command.path, command.context, command.launch.argv), Unit(command, files))
+    return list(found.values())
+
+
+def _statement(unit: Unit, kept: list[FileFacts], vocabulary: Vocabulary) -> Bag:
+    command = unit.command
+    text = " ".join([command.context, *command.launch.argv, *(kept[number].path for number in unit.files)])
+    return vocabulary.bag(Counter([*tokens(text), *labels(command.context)]))
+
+
+def _readmes(links: Links) -> dict[str, str]:
+    """Directory -> its README."""
+    found: dict[str, str] = {}
+    for section, _, _ in links.sections:
+        directory, name = posixpath.split(section.path)
+        if name.lower().startswith("readme"):
+            found[directory] = f"{found.get(directory, '')}\n{section.title} {section.text}"
+    return found
+
+
+def _nearest(path: str, projects: list[str]) -> int:
+    """The nearest directory above a file that is in the list; -1: none."""
+    directory = posixpath.dirname(path)
+    while directory and directory not in projects:
+        directory = posixpath.dirname(directory)
+    return projects.index(directory) if directory in projects else -1
 
 
 @contextlib.contextmanager
@@ -139,25 +184,13 @@ def _no_search_for_cycles() -> Iterator[None]:
             gc.enable()
 
 
-def _counted(facts: FileFacts, vocabulary: Vocabulary, bags: dict[str, tuple[Bag, list[Bag]]]) -> FileFacts:
-    """Move the words of a file into bags: as text, those of 10,000 files are a gigabyte."""
+def _counted(facts: FileFacts, vocabulary: Vocabulary, bags: dict[str, Bag]) -> FileFacts:
+    """Move the words of a file into a bag: as text, those of 10,000 files are a gigabyte."""
     words = Counter(facts.words)
     words.update(tokens(facts.path))
-    bags[facts.path] = (vocabulary.bag(words), [vocabulary.bag(chunk) for chunk in facts.chunks])
-    facts.words, facts.chunks = {}, []
+    bags[facts.path] = vocabulary.bag(words)
+    facts.words = {}
     return facts
-
-
-def _own_names(snapshot: Snapshot, kept: list[FileFacts]) -> frozenset[str]:
-    """Words in the names of packages (directories with `__init__.py` in one without) that hold much of the code."""
-    packages = {posixpath.dirname(file.path) for file in snapshot.files if file.path.endswith("/__init__.py")}
-    found: set[str] = set()
-    for package in packages:
-        if posixpath.dirname(package) not in packages:
-            inside = sum(facts.path.startswith(f"{package}/") for facts in kept)
-            if inside >= _MAIN_PACKAGE * len(kept):
-                found.update(tokens(posixpath.basename(package)))
-    return frozenset(found)
 
 
 def _configurations(links: Links) -> set[str]:
@@ -169,9 +202,9 @@ def _configurations(links: Links) -> set[str]:
     return used
 
 
-def _can_matter(facts: FileFacts, used: set[str], bags: dict[str, tuple[Bag, list[Bag]]]) -> bool:
+def _can_matter(facts: FileFacts, used: set[str]) -> bool:
     """JSON and the like count only where code, shell or a document names them: most of them are data."""
-    if facts.file.kind == "document" or (not bags[facts.path][1] and facts.path.endswith("__init__.py")):
+    if facts.path.endswith("__init__.py") and not facts.definitions and facts.lines < _EMPTY:
         return False
     suffix = posixpath.splitext(facts.path)[1].lstrip(".").lower()
     if facts.file.kind == "config":
@@ -240,14 +273,14 @@ def _load(path: Path, file: ListedFile) -> FileFacts | None:
     """A stored entry; None when there is none or it is damaged (it is then written anew)."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        if not all(isinstance(words, dict) for words in (values["words"], *values["chunks"])):
+        if not isinstance(values["words"], dict):
             return None
         values["imports"] = tuple(
             Import(item["level"], item["module"], tuple(item["names"])) for item in values["imports"]
         )
         values["commands"] = tuple(_invocation(item) for item in values["commands"])
         values["targets"] = {name: tuple(map(_invocation, items)) for name, items in values["targets"].items()}
-        for name in ("definitions", "references", "patterns", "hydra", "groups", "defaults", "labels"):
+        for name in ("definitions", "references", "hydra", "groups", "defaults"):
             values[name] = tuple(values[name])
         return FileFacts(file=file, **values)
     except (OSError, ValueError, KeyError, TypeError):

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["HARMLESS_VARIABLES", "Launch", "is_placeholder", "is_python", "normalise"]
+__all__ = ["HARMLESS_VARIABLES", "HELP", "Launch", "is_placeholder", "is_python", "normalise"]
 
 HARMLESS_VARIABLES: Final = frozenset(
     {
@@ -20,6 +20,10 @@ HARMLESS_VARIABLES: Final = frozenset(
     }
 )  # fmt: skip
 """Variables that choose devices, threads or logging: without them a program computes the same."""
+HELP: Final = frozenset(
+    {"--help", "-h", "--helpfull", "--helpshort", "--version", "--dry-run", "--dry_run", "--dryrun"}
+)
+"""With one of these a program tells about itself, or what it would do, and ends."""
 
 _PYTHON = re.compile(r"^(?:.*/)?(?:python|ipython|py|pypy)[\d.]*$|^\$\{?\w*PYTHON\w*\}?$|^\{?python\}?$", re.I)
 _PREFIXES: Final = {

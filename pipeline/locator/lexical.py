@@ -1,8 +1,8 @@
-"""BM25 (Lucene's variant; Robertson and Zaragoza 2009) over bags of words, scaled so that the best document has 1.
+"""BM25 (Lucene's variant; Robertson and Zaragoza 2009) over bags of words.
 
-Documents are counted words, not texts: a snapshot of 10,000 files stays below 500 MB, and counting is done once for the
-file and its chunks. `bm25s`, which this project uses elsewhere, keeps every document as a list of its tokens while it
-indexes: a third of the time and half of the memory of an index of code. Non-goal: persistence (see `index`).
+Documents are counted words, not texts: a snapshot of 10,000 files stays below 500 MB. `bm25s`, which this project uses
+elsewhere, keeps every document as a list of its tokens while it indexes: a third of the time and half of the memory of
+an index of code. Non-goal: persistence (see `index`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pipeline.locator.text import tokens
 
-__all__ = ["Bag", "Lexicon", "Vocabulary", "best_by_owner", "scaled", "scores_among"]
+__all__ = ["Bag", "Lexicon", "Vocabulary", "scaled"]
 
 Scores = npt.NDArray[np.float64]
 _K1: Final = 1.5
@@ -103,50 +103,35 @@ class Lexicon:
         number = self._vocabulary.number(token)
         return int(self._frequency[number]) if number is not None and number < len(self._frequency) else 0
 
-    @property
-    def rarest(self) -> float:
-        """Inverse document frequency of a token that one document has."""
-        return _idf(self.size, 1) if self.size else 0.0
+    def matches(self, document: int, query: Mapping[str, float]) -> list[tuple[float, str]]:
+        """What each word of the query adds to the score of one document, most first; words that it lacks are left out.
 
-    def idf(self, token: str) -> float:
-        """Inverse document frequency of a token, 0 for one that no document has."""
-        count = self.frequency(token)
-        return _idf(self.size, count) if count else 0.0
+        Args:
+            document: its place.
+            query: words with their weights.
+        """
+        found: list[tuple[float, str]] = []
+        for word, weight in query.items():
+            number = self._vocabulary.number(word)
+            if number is None or number >= len(self._frequency):
+                continue
+            start, end = self._starts[number], self._starts[number + 1]
+            place = start + int(np.searchsorted(self._owners[start:end], document))
+            if place < end and self._owners[place] == document:
+                found.append((weight * _idf(self.size, int(end - start)) * float(self._gains[place]), word))
+        return sorted(found, key=lambda item: (-item[0], item[1]))
 
 
 def _idf(size: int, count: int) -> float:
     return float(np.log(1 + (size - count + 0.5) / (count + 0.5)))
 
 
-def scores_among(bags: Sequence[Bag], query: Mapping[int, float], b: float = 0.75) -> Scores:
-    """BM25 over a few documents, with word frequencies of these alone: only what tells them from each other counts.
+def scaled(scores: Scores, among: npt.NDArray[np.bool_] | None = None) -> Scores:
+    """Divide by the largest score, at most to 1; zeros stay zeros.
 
     Args:
-        bags: the documents.
-        query: numbers of words with their weights.
-        b: strength of length normalisation.
+        scores: of documents.
+        among: those of which the largest is taken; None: all.
     """
-    wanted = np.array(sorted(query), dtype=np.int32)
-    counts = np.zeros((len(bags), len(wanted)))
-    for row, bag in enumerate(bags):
-        place = np.minimum(np.searchsorted(bag.words, wanted), max(len(bag.words) - 1, 0))
-        if len(bag.words):
-            counts[row] = np.where(bag.words[place] == wanted, bag.counts[place], 0)
-    lengths = np.array([float(bag.counts.sum()) for bag in bags])
-    norm = _K1 * (1 - b + b * lengths / (float(lengths.mean()) if lengths.any() else 1.0))
-    idf = np.array([_idf(len(bags), int(having)) for having in (counts > 0).sum(axis=0)])
-    weights = idf * np.array([query[int(number)] for number in wanted])
-    return np.asarray((counts / (counts + norm[:, None])) @ weights)
-
-
-def scaled(scores: Scores, least: float = 0.0) -> Scores:
-    """Divide by the largest score, or by `least` where that is larger; zeros stay zeros."""
-    top = max(float(scores.max(initial=0.0)), least)
-    return scores / top if top > 0 else np.zeros_like(scores)
-
-
-def best_by_owner(scores: Scores, owners: npt.NDArray[np.int64], size: int) -> Scores:
-    """The best score of the chunks of each of `size` files."""
-    best = np.zeros(size)
-    np.maximum.at(best, owners, scores)
-    return best
+    top = float((scores if among is None else scores[among]).max(initial=0.0))
+    return np.minimum(scores / top, 1.0) if top > 0 else np.zeros_like(scores)

@@ -20,12 +20,6 @@ __all__ = ["KnownCommand", "Links", "PathResolver", "find_links"]
 Origin = Literal["document", "shell", "make", "docstring", "notebook", "paper"]
 _NAMED_FILE = re.compile(r"[\w./\-\[\]{},|]*\w[\]}]?\.(?:py|sh|ipynb|ya?ml|json|toml)\b")
 _CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".toml", ".gin", ".cfg", ".ini")
-_WRAPPED = 6
-"""Documenting a wrapper documents what it runs, unless it runs half of the repository."""
-_FITTING = 30
-"""Files that a path with a hole may fit: as many as there are data sets or models to choose from."""
-_SPELLED_OUT = 4
-"""Letters that a path with a hole must spell out: `{name}.py` fits everything."""
 _ALTERNATIVES = re.compile(r"[\[{]([^\[\]{}]*[,|][^\[\]{}]*)[\]}]")
 
 
@@ -58,16 +52,10 @@ class Links:
     sections: list[tuple[DocumentSection, frozenset[str], frozenset[str]]]
     """(section, files it names, files its commands run)."""
     commands: list[KnownCommand]
-    behind: list[frozenset[str]] = field(default_factory=list)
-    """For each section, files that it does not name but that a wrapper named by it runs."""
     commanded: dict[str, set[str]] = field(default_factory=dict)
     """Script -> configurations that a stated command of it names."""
     options: dict[str, set[str]] = field(default_factory=dict)
     """Script -> configurations that can be chosen on its command line (the directory that Hydra is given)."""
-    fitting: dict[str, set[str]] = field(default_factory=dict)
-    """File -> configurations whose path fits one that it fills in when it runs (`config/{name}.yaml`)."""
-    mentions: list[tuple[str, frozenset[str]]] = field(default_factory=list)
-    """(table row, list item, paragraph or commented command of a document, files that it names or that these run)."""
 
 
 class PathResolver:
@@ -106,25 +94,6 @@ class PathResolver:
         here = [path for path in named if posixpath.dirname(path) == directory]
         return here or (named if len(named) <= 3 else [])
 
-    def fitting(self, pattern: str, directory: str = "") -> list[str]:
-        """Paths that a reference with holes (`*`) may mean: below `directory`, below the root, else as suffixes.
-
-        A hole is part of one name. More than `_FITTING` paths are none: such a pattern tells nothing.
-        """
-        clean = re.sub(r"^(?:\.\./|\*/)+", "", posixpath.normpath(pattern))
-        parts = clean.split("*")
-        if len(re.sub(r"[^A-Za-z]", "", posixpath.splitext(clean)[0])) < _SPELLED_OUT:
-            return []
-        longest = max(parts, key=len)
-        likely = [path for path in self._ordered if path.endswith(parts[-1]) and longest in path]
-        ending = "[^/]*".join(map(re.escape, parts))
-        for start in (f"{directory}/" if directory else "", "", None):
-            shape = re.compile(f"(?:.*/)?{ending}" if start is None else re.escape(start) + ending)
-            fits = [path for path in likely if shape.fullmatch(path)]
-            if fits:
-                return fits if len(fits) <= _FITTING else []
-        return []
-
 
 def _alternatives(reference: str) -> list[str]:
     """`[a,b].sh` and `{a,b}.sh` name two files."""
@@ -142,15 +111,13 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
     links = Links({}, {}, {}, [], [])
     settings = frozenset(item.path for item in facts if item.settings)
     configurations = sorted(item.path for item in facts if item.file.kind == "config")
-    # not JSON: what it fills in by name is mostly data and results
-    choices = PathResolver(settings | {path for path in configurations if not path.endswith(".json")})
     makers = frozenset(item.path for item in facts if item.settings and "get_config" in item.definitions)
     recipes = {item.path: item.targets for item in facts if item.targets}
     for item in facts:
         here = posixpath.dirname(item.path)
         links.imports[item.path] = _imports(item, modules)
         links.configs[item.path] = _configs(item, resolver, here, settings)
-        _add_choices(links, item, configurations, makers, choices)
+        _add_choices(links, item, configurations, makers)
         origin: Origin = {"shell": "shell", "make": "make", "notebook": "notebook"}.get(item.file.kind, "docstring")  # type: ignore[assignment]
         known = [
             _known(step, item.path, origin, _shell_context(item, step), resolver, modules) for step in item.commands
@@ -166,16 +133,6 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
         links.runs[item.path] = (runs if item.file.kind != "python" else set()) - {item.path}
     for section in sections:
         links.sections.append(_section(section, resolver, modules, links.commands, recipes))
-        named = links.sections[-1][1]
-        links.behind.append(
-            frozenset(
-                path
-                for wrapper in named
-                for path in links.runs.get(wrapper, ())
-                if path not in named and len(links.runs[wrapper]) <= _WRAPPED
-            )
-        )
-        links.mentions += _mentions(section, resolver, links.runs)
     for command in links.commands:
         for word in command.launch.arguments:
             value = word.split("=")[-1]
@@ -187,14 +144,9 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
     return links
 
 
-def _add_choices(
-    links: Links, item: FileFacts, configurations: Sequence[str], makers: frozenset[str], choices: PathResolver
-) -> None:
-    """Configurations that a command line or a value at run time chooses among."""
+def _add_choices(links: Links, item: FileFacts, configurations: Sequence[str], makers: frozenset[str]) -> None:
+    """Configurations that a command line chooses among."""
     here = posixpath.dirname(item.path)
-    fits = {path for pattern in item.patterns for path in choices.fitting(pattern, here)} - {item.path}
-    if fits:
-        links.fitting[item.path] = fits
     if item.takes_config and makers:
         links.options.setdefault(item.path, set()).update(makers - {item.path})
     for group in item.groups:
@@ -256,19 +208,6 @@ def _beside(name: str, here: str, resolver: PathResolver) -> list[str]:
 
 def _shell_context(item: FileFacts, step: Invocation) -> str:
     return f"{item.path} {item.summary} {step.comment}"
-
-
-def _mentions(
-    section: DocumentSection, resolver: PathResolver, runs: dict[str, set[str]]
-) -> list[tuple[str, frozenset[str]]]:
-    here = posixpath.dirname(section.path)
-    found = []
-    for unit in section.units:
-        named = {path for reference in _NAMED_FILE.findall(unit) for path in resolver.find(reference, here)}
-        named |= {target for path in named for target in runs.get(path, ())}
-        if named:
-            found.append((unit, frozenset(named)))
-    return found
 
 
 def _section(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import posixpath
 
 from pipeline.locator.chain import ChainPlan, plan_chains
-from pipeline.locator.confidence import NOT_FOUND_BELOW, Support, confidence, measure
-from pipeline.locator.dense import Embed
-from pipeline.locator.facts import FileFacts
+from pipeline.locator.confidence import NOT_FOUND_BELOW, Support, measure
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.query import QueryWords, TaskQuery
-from pipeline.locator.ranking import Ranking, rank
+from pipeline.locator.ranking import Ranking, is_config, rank
 from pipeline.locator.usage import usage_for
 from pipeline.schema import Problem, Record
 from pipeline.task import NotFound, SourceScript, Usage
@@ -31,7 +28,7 @@ class Chain(Record):
     """Wrappers and configurations first, then entry points in the order in which they run, then libraries."""
     usage: tuple[Usage, ...]
     confidence: float
-    """Probability that the chain is the right one, calibrated on published tasks."""
+    """Probability that it holds a right file, fitted on published tasks."""
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -50,55 +47,39 @@ class Location(Record):
     confidence: float
     problems: tuple[Problem, ...] = ()
     embeddings: str | None = None
-    """The embedding model whose likeness of meaning took part in the ranking; None: there was none."""
+    """An embedding model that took part in a stored result of an earlier version; none does now."""
 
 
-def locate(
-    index: RepositoryIndex, query: TaskQuery, *, max_alternatives: int = 3, embed: Embed | None = None
-) -> Location:
+def locate(index: RepositoryIndex, query: TaskQuery, *, max_alternatives: int = 3) -> Location:
     """Find the chain of scripts that answers a task (EXP-Bench 3.2, stage 2.2).
 
     Args:
         index: the repository, from `build_index`.
         query: the task.
         max_alternatives: how many next-best chains to give beside the best one.
-        embed: a configured embedding model; None: words, names and links decide alone.
 
     Returns:
         The location; exactly one of `chain` and `not_found` is set.
     """
     words = QueryWords.of(query)
-    ranking = rank(index, words, embed=embed, text=query.text)
-    plans = plan_chains(ranking, max_alternatives + 1)
-    chains: list[Chain] = []
-    belongs, lead, support = 0.0, 0.0, None
-    for number, plan in enumerate(plans):
-        measured = measure(ranking, query, plan.members)
-        right, own = confidence(measured)
-        if number == 0:
-            belongs, support = own, measured
-            lead = _top(ranking, plan)
-        else:  # a chain further down is right only when those above are wrong
-            right = min(right, 1.0 - chains[0].confidence) * math.exp(-max(0.0, lead - _top(ranking, plan)))
-        chains.append(_chain(ranking, plan, words, right))
+    ranking = rank(index, words)
+    support = measure(index, query)
     ranked = tuple(_listed(ranking, number) for number in ranking.order[:_RANKED])
-    if not chains or belongs < NOT_FOUND_BELOW:
+    chains: list[Chain] = []
+    for plan in plan_chains(ranking, max_alternatives + 1) if support.enough else ():
+        # a chain further down is right only when those above are wrong
+        right = (1.0 - chains[-1].confidence) * chains[-1].confidence if chains else support.chance
+        chains.append(_chain(ranking, plan, words, right))
+    if not chains:
         return Location(
-            ranked=ranked,
-            chain=None,
-            alternatives=(),
-            not_found=_not_found(ranking, support, belongs),
-            confidence=1.0 - belongs,
-            problems=index.problems,
-        )
+            ranked=ranked, chain=None, alternatives=(), not_found=_not_found(ranking, support),
+            confidence=round(1.0 - support.chance, 4), problems=index.problems,
+        )  # fmt: skip
     best, *rest = chains
     return Location(
-        ranked=ranked,
-        chain=best,
-        alternatives=tuple(rest),
-        confidence=best.confidence,
+        ranked=ranked, chain=best, alternatives=tuple(rest), confidence=best.confidence,
         problems=(*index.problems, *best.problems),
-    )
+    )  # fmt: skip
 
 
 def _chain(ranking: Ranking, plan: ChainPlan, words: QueryWords, right: float) -> Chain:
@@ -120,7 +101,7 @@ def _chain(ranking: Ranking, plan: ChainPlan, words: QueryWords, right: float) -
         SourceScript(
             path=path,
             role=role,
-            score=round(ranking.score(path), 4) if path in ranking.index.position else 0.0,
+            score=round(ranking.score(path), 4),
             reasons=(*((plan.because[path],) if path in plan.because else ()), *_reasons(ranking, path)),
         )
         for path, role in plan.members.items()
@@ -133,10 +114,6 @@ def _chain(ranking: Ranking, plan: ChainPlan, words: QueryWords, right: float) -
     )
 
 
-def _top(ranking: Ranking, plan: ChainPlan) -> float:
-    return max((ranking.score(path) for path in plan.members if path in ranking.index.position), default=0.0)
-
-
 def _add_commanded_configs(ranking: Ranking, plan: ChainPlan, usage: list[Usage]) -> None:
     """The configurations that the commands name are the chain's; those only guessed from the code give way to them."""
     position = ranking.index.position
@@ -144,7 +121,7 @@ def _add_commanded_configs(ranking: Ranking, plan: ChainPlan, usage: list[Usage]
     for step in usage:
         for word in step.argv[1:]:
             path = posixpath.normpath(posixpath.join(step.directory, word.split("=")[-1]))
-            if path in position and _is_config(ranking.index.facts[position[path]]):
+            if path in position and is_config(ranking.index.facts[position[path]]):
                 named.setdefault(path, f"named by the command: {step.reason.split(';')[0]}")
     if named:
         guessed = [path for path, role in plan.members.items() if role == "config" and path not in named]
@@ -152,11 +129,6 @@ def _add_commanded_configs(ranking: Ranking, plan: ChainPlan, usage: list[Usage]
             del plan.members[path]
     plan.members = {**dict.fromkeys(named, "config"), **plan.members}
     plan.because.update(named)
-
-
-def _is_config(facts: FileFacts) -> bool:
-    """Also one that is written in Python."""
-    return facts.file.kind == "config" or facts.settings
 
 
 def _reasons(ranking: Ranking, path: str) -> tuple[str, ...]:
@@ -167,10 +139,10 @@ def _reasons(ranking: Ranking, path: str) -> tuple[str, ...]:
 def _listed(ranking: Ranking, number: int) -> SourceScript:
     facts = ranking.index.facts[number]
     role = {"shell": "wrapper", "make": "wrapper"}.get(facts.file.kind)
-    if _is_config(facts):
+    if is_config(facts):
         role = "config"
     elif role is None:
-        role = "entry" if ranking.index.static["runnable"][number] else "library"
+        role = "entry" if ranking.index.places[number].runs or ranking.stated[number] >= 0 else "library"
     return SourceScript.model_validate(
         {
             "path": facts.path,
@@ -181,29 +153,23 @@ def _listed(ranking: Ranking, number: int) -> SourceScript:
     )
 
 
-def _not_found(ranking: Ranking, support: Support | None, belongs: float) -> NotFound:
+def _not_found(ranking: Ranking, support: Support) -> NotFound:
     index = ranking.index
+    what = f"the {support.names} names that the task writes" if support.names else "the words of the question"
     searched = [
-        f"{index.size} files and {len(index.links.sections)} documentation sections by their text, paths, functions, "
-        f"commands, imports and configurations",
+        f"{index.size} files and {len(index.links.sections)} documentation sections by their text and paths, and "
+        f"{len(index.units)} stated commands by what stands around them",
+        f"of {what}, {support.held:.0%} occur in the repository",
     ]
-    if support is not None:
-        searched.append(
-            f"of the task's names, {support.names_repository:.0%} occur in the repository and "
-            f"{support.names_chain:.0%} in the best candidate; of its words {support.words_repository:.0%} and "
-            f"{support.words_chain:.0%}"
-        )
-        if support.missing:
-            searched.append(f"nowhere in the repository: {', '.join(support.missing[:12])}")
+    if support.missing:
+        searched.append(f"nowhere in the repository: {', '.join(support.missing[:12])}")
     best = ranking.order[:_SHOWN]
     searched += [f"{index.facts[number].path} (score {ranking.scores[number]:.2f})" for number in best]
-    if not index.size:
+    if all(facts.file.kind == "document" for facts in index.facts):
         reason = "the repository holds no readable code"
-    elif support is None:
+    elif support.enough:
         reason = "no file of the repository can be run for this task"
     else:
-        reason = (
-            f"the repository speaks too little of the task: probability {belongs:.2f} that it is the task's own, "
-            f"at least {NOT_FOUND_BELOW} is needed"
-        )
+        least = f", at least {NOT_FOUND_BELOW:.0%} are needed" if support.names else ""
+        reason = f"the repository speaks too little of the task: it mentions {support.held:.0%} of {what}{least}"
     return NotFound(reason=reason, searched=tuple(searched))

@@ -6,22 +6,15 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 
-from pipeline.locator.text import compact, identifiers, labels, tokens, words
+from pipeline.locator.text import compact, labels, spelled, tokens
 from pipeline.schema import Record
 from pipeline.task import Draft, TableEvidence, TextEvidence
 
 __all__ = ["QueryWords", "TaskQuery"]
 
-_CAPITALISED = re.compile(r"\b[A-Z][a-z]+(?:[\s\-]+[A-Z][a-z]+){2,}\b")
-_ACRONYM = re.compile(r"\(([A-Z][A-Za-z0-9+\-]{1,11})\)")
-_HOW_TO = re.compile(
-    r"^\W*(?:how (?:(?:can|could|do|would|should) (?:you|we|i|one|users?|someone)\b|to\b|"
-    r"do(?:es)?\b[^?]*(?<!prior )(?<!earlier )(?<!previous )(?<!related )(?<!existing )(?<!recent )\bwork\b)|"
-    r"(?:show|demonstrate) how\b)",
-    re.I,
-)
+_JOINED = 3
+"""Words of prose that code may write as one: `context manager`, `value decomposition network`."""
 
 
 class TaskQuery(Record):
@@ -65,52 +58,31 @@ class TaskQuery(Record):
         return "\n".join([self.question, self.method, self.expected, " ".join(self.metrics), " ".join(self.entities)])
 
 
-def _initials(text: str) -> set[str]:
-    """Acronyms of capitalised names (`Multi-Particle Environment`: mpe): files are named by them, prose spells out."""
-    found: set[str] = set()
-    for run in _CAPITALISED.findall(text):
-        letters = [part[0].lower() for part in re.split(r"[\s\-]+", run) if part]
-        for start in range(len(letters)):
-            for end in range(start + 3, min(start + 6, len(letters)) + 1):
-                found.add("".join(letters[start:end]))
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class QueryWords:
     """A query, taken apart once."""
 
-    all: tuple[str, ...]
-    question: tuple[str, ...]
+    weights: dict[str, float]
+    """Stem -> weight: it grows with the logarithm of how often the task says the word (a task repeats what it is
+    about). The question's words, and the tables and figures that the task comes from, count once more: over 64 papers
+    that lifts recall@5 and full set@10 by .015 and .027 (5 % of a bootstrap over papers: .002, .008)."""
     lower: str
-    names: frozenset[str]
-    """Every word and hyphenated word in lower case, also joined (`cifar-10`, `cifar10`)."""
-    labels: frozenset[str]
-    code_names: frozenset[str]
-    """Words that look like identifiers, and acronyms in brackets."""
-    stressed: dict[str, float]
-    """Every word of `all` with a weight that grows with the logarithm of how often the task says it: a task repeats
-    what it is about."""
-    how_to: bool
-    """It asks how something is done, not what comes out."""
+    asked: frozenset[str]
+    """Words of the question, and neighbouring ones joined, letters and digits only: code writes two words as one."""
+    spelled: dict[str, str]
+    """Stem -> word as the task writes it."""
 
     @classmethod
     def of(cls, query: TaskQuery) -> QueryWords:
         """Take `query` apart."""
         text = query.text
-        counted = Counter(tokens(text))
-        names = words(text)
-        # two words that a path writes as one: `spiral noise` and `spiral_noise`
-        plain = re.findall(r"[A-Za-z0-9]+", text.lower())
-        names |= {left + right for left, right in pairwise(plain)}
-        names |= _initials(text)
+        weights = {word: 1.0 + math.log(count) for word, count in Counter(tokens(text)).items()}
+        named = labels("\n".join([text, *query.labels]))
+        for word in [*dict.fromkeys(tokens(query.question)), *named]:
+            weights[word] = weights.get(word, 1.0) + 1.0
+        plain = [compact(word) for word in re.findall(r"[\w\-]+", query.question)]
+        joined = {"".join(plain[start : start + size]) for size in range(1, _JOINED + 1) for start in range(len(plain))}
         return cls(
-            all=tuple(counted),
-            question=tuple(dict.fromkeys(tokens(query.question))),
-            lower=text.lower(),
-            names=frozenset(names),
-            labels=frozenset(labels("\n".join([text, *query.labels]))),
-            code_names=frozenset(identifiers(text) | {compact(found) for found in _ACRONYM.findall(text)}),
-            stressed={word: 1.0 + math.log(count) for word, count in counted.items()},
-            how_to=bool(_HOW_TO.match(query.question)),
-        )
+            weights=weights, lower=text.lower(), asked=frozenset(joined),
+            spelled=spelled(text) | {word: word for word in named},
+        )  # fmt: skip

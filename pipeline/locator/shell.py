@@ -73,15 +73,19 @@ class _Loop:
     body: list[_Statement | _Loop]
 
 
-def parse_shell(text: str) -> tuple[Invocation, ...]:
+def parse_shell(text: str, variables: dict[str, str] | None = None) -> tuple[Invocation, ...]:
     """The commands of `text` in order, loops expanded.
 
     Loops that no person would unroll (sweeps of sweeps, blocks nested a thousand deep) give the commands until there.
+
+    Args:
+        text: shell.
+        variables: those that are set before; what `text` sets is added.
     """
     statements = iter(_statements(text))
     found: list[Invocation] = []
     with contextlib.suppress(RecursionError):  # more nested blocks than Python's own stack holds
-        _run(_blocks(statements), {}, {}, ["."], found, [_MAX_LETTERS])
+        _run(_blocks(statements), {} if variables is None else variables, {}, ["."], found, [_MAX_LETTERS])
     return tuple(found)
 
 

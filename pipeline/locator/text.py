@@ -9,11 +9,10 @@ import re
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["GENERIC", "compact", "identifiers", "labels", "stem", "tokens", "words"]
+__all__ = ["compact", "labels", "spelled", "stem", "tokens"]
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_IDENTIFIER = re.compile(r"\b(?:\w*[a-z][A-Z]\w*|\w+_\w+|[A-Z]{2,}\w*)\b")
 _LABEL = re.compile(r"(?<![a-z])(tab(?:le|\.)?|fig(?:ure|\.)?)s?[\s_\-~.]*([a-z][._\-]?)?(\d{1,2})(?![\d.]*\d)", re.I)
 _STOP: Final = frozenset(
     {
@@ -37,21 +36,6 @@ _SUFFIXES: Final = (
     "izations", "ization", "ations", "ation", "ators", "ator", "ings", "ing", "ers", "ies", "ied", "ed", "er", "ors",
     "or", "ions", "ion", "es", "s", "e",
 )  # fmt: skip
-
-GENERIC: Final = frozenset(
-    {
-        "agent", "agents", "algorithm", "algorithms", "analysis", "base", "baseline", "baselines", "bench", "benchmark",
-        "benchmarks", "bin", "classification", "cli", "code", "common", "conf", "config", "configs", "core", "data",
-        "dataset", "datasets", "demo", "demos", "detection", "docs", "environments", "envs", "eval", "evaluate",
-        "evaluation", "example", "examples", "exp", "experiment", "experiments", "generate", "generation", "graph",
-        "helper", "helpers", "image", "inference", "init", "language", "layers", "learning", "lib", "loss", "losses",
-        "main", "memory", "method", "methods", "metrics", "misc", "model", "models", "module", "modules", "notebook",
-        "notebooks", "optimizers", "plot", "plotting", "project", "projects", "results", "run", "runs", "sampling",
-        "script", "scripts", "search", "segmentation", "setup", "source", "src", "task", "tasks", "test", "tests",
-        "tool", "tools", "train", "trainer", "training", "tutorial", "tutorials", "util", "utils",
-    }
-)  # fmt: skip
-"""Names that nearly every research repository has: they tell no experiment from another."""
 
 
 @lru_cache(maxsize=200_000)
@@ -98,25 +82,18 @@ def tokens(text: str) -> list[str]:
     return found
 
 
-def words(text: str) -> set[str]:
-    """The lower-case words of `text`, hyphenated ones whole, joined and in parts (`CIFAR-10`: cifar-10, cifar10)."""
-    found: set[str] = set()
-    for word in re.findall(r"[A-Za-z0-9_]+(?:[-./][A-Za-z0-9_]+)*", text):
-        low = word.lower()
-        found.add(low)
-        found.add(compact(low))
-        found.update(part for part in re.split(r"[-./_]", low) if part)
+def spelled(text: str) -> dict[str, str]:
+    """Each stem of `text` with the first word that it was cut from, for people to read."""
+    found: dict[str, str] = {}
+    for word in _WORD.findall(text):
+        for part in _expand(word):
+            found.setdefault(part, word)
     return found
 
 
 def compact(word: str) -> str:
     """Letters and digits only, lower case: `CIFAR-10`, `cifar_10` and `Cifar10` are one name."""
     return re.sub(r"[^a-z0-9]", "", word.lower())
-
-
-def identifiers(text: str) -> set[str]:
-    """Words of `text` that look like names from code (camelCase, snake_case, capitals), lower case."""
-    return {word.lower() for word in _IDENTIFIER.findall(text)}
 
 
 def labels(text: str) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """The command that runs an entry point for one task, with concrete arguments.
 
-Commands that the repository itself states come first (README, wrappers, Makefile, usage in a docstring); the one whose
-surroundings and arguments fit the task is taken, and the flags whose value the task names are set. Where nothing is
-stated, the command is the entry point with its defaults.
+Commands that the repository itself states come first (README, wrappers, Makefile, usage in a docstring), the one whose
+surroundings and arguments share most with the task; a choice that an option declares and the task writes is set. Where
+nothing is stated, the command is the entry point with its defaults.
 """
 
 from __future__ import annotations
 
-import math
 import posixpath
 import re
 from collections import Counter
@@ -15,14 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.locator.families import nearest, speaks_of, spoken_of
-from pipeline.locator.filling import fill
 from pipeline.locator.index import RepositoryIndex
-from pipeline.locator.launch import HARMLESS_VARIABLES, is_placeholder
+from pipeline.locator.launch import HARMLESS_VARIABLES, HELP, is_placeholder
 from pipeline.locator.links import KnownCommand
-from pipeline.locator.query import QueryWords, TaskQuery
-from pipeline.locator.text import tokens
-from pipeline.locator.variables import put_in, uses_variables
+from pipeline.locator.query import QueryWords
 from pipeline.schema import Problem, Severity
 from pipeline.task import Usage
 from pipeline.tracing.arguments import Option, as_number, effective, read_options
@@ -31,17 +26,14 @@ from pipeline.tracing.source import read_unit
 
 __all__ = ["HELP", "EntryUsage", "default_usage", "filled_usage", "usage_for"]
 
-_MAX_COMMANDS = 24
+_MAX_COMMANDS: Final = 24
 """Commands for one entry point: a wrapper's sweep (3 data sets x 4 horizons x 2 seeds); more are named in a problem."""
-_ORIGIN = {"document": 1.0, "make": 0.8, "shell": 0.7, "docstring": 0.5, "notebook": 0.3}
-HELP: Final = frozenset(
-    {"--help", "-h", "--helpfull", "--helpshort", "--version", "--dry-run", "--dry_run", "--dryrun"}
-)
-"""With one of these a program tells about itself, or what it would do, and ends."""
 _INCOMPLETE: Final = 0.3
 """Certainty of a command that lacks an argument."""
-_NO_TASK: Final = QueryWords.of(TaskQuery(question=""))
-_USES = re.compile(r"^\$\{?[A-Za-z_]\w*\}?$")
+_OPEN: Final = 0.7
+"""What each argument that the reader has to fill in leaves of a command's score."""
+_EQUAL: Final = 0.01
+"""Share of the best score within which commands of one block are for the task alike: a sweep over seeds."""
 
 
 @dataclass(slots=True)
@@ -66,30 +58,18 @@ def usage_for(index: RepositoryIndex, entry: str, words: QueryWords, preferred: 
         preferred: wrappers of the chain; their commands go before others.
     """
     options = _options(index, entry)
-    stated = [
-        command
-        for command in index.links.commands
-        if command.target == entry and not HELP & set(command.launch.arguments)
-    ]
-    if not stated:
+    chosen = _choose(index, entry, words, frozenset(preferred))
+    if not chosen:
         return _default(index, entry, options, words)
-    chosen = _choose(index, stated, options, words, set(preferred))
     result = EntryUsage([], [], [], 1.0)
     for command in chosen:
-        stated_words, where = _with_variables(index, command, words)
-        filled = fill(index, entry, stated_words, options, words)
-        head = _head_of(command)
-        for arguments in filled.arguments:
-            usage = Usage(
-                argv=(*head, *arguments),
-                directory=command.directory,
-                reason="; ".join([f"{command.path}:{command.line}", *where, *filled.notes]),
-            )
-            if all(usage.argv != other.argv for other in result.usage):
-                result.usage.append(usage)
-        left = sum(is_placeholder(word) for word in filled.arguments[0])
+        arguments, notes = _filled(command.launch.arguments, options, words)
+        reason = "; ".join([f"{command.path}:{command.line}", *notes])
+        usage = Usage(argv=(*_head_of(command), *arguments), directory=command.directory, reason=reason)
+        if all(usage.argv != other.argv for other in result.usage):
+            result.usage.append(usage)
+        left = sum(is_placeholder(word) for word in arguments)
         result.certainty = min(result.certainty, 1.0 - 0.2 * min(left, 3))
-        result.problems += [_problem(entry, text) for text in filled.open]
         result.problems += _environment(command)
         if command.origin == "shell" and command.path not in result.wrappers:
             result.wrappers.append(command.path)
@@ -111,22 +91,23 @@ def default_usage(index: RepositoryIndex, entry: str) -> Usage | None:
         index: the repository.
         entry: path of a Python file or notebook.
     """
-    found = _default(index, entry, _options(index, entry), _NO_TASK)
+    found = _default(index, entry, _options(index, entry), None)
     return found.usage[0] if found.certainty > _INCOMPLETE else None
 
 
 def filled_usage(index: RepositoryIndex, command: KnownCommand) -> Usage:
     """A stated command for no task in particular: optional arguments that the reader would fill in are left out.
 
-    Words that stay to be filled in stay in it (`is_placeholder`).
+    Args:
+        index: the repository.
+        command: one of its commands. What the reader has to fill in stays in it (`is_placeholder`).
     """
-    stated, where = _with_variables(index, command, _NO_TASK)
+    arguments = command.launch.arguments
     notes: list[str] = []
-    if any(is_placeholder(word) or word == "…" for word in stated):
-        filled = fill(index, command.target, stated, _options(index, command.target), _NO_TASK)
-        stated, notes = filled.arguments[0], filled.notes
-    reason = "; ".join([f"{command.path}:{command.line}", *where, *notes])
-    return Usage(argv=(*_head_of(command), *stated), directory=command.directory, reason=reason)
+    if any(is_placeholder(word) or word == "…" for word in arguments):
+        arguments, notes = _filled(arguments, _options(index, command.target), None)
+    reason = "; ".join([f"{command.path}:{command.line}", *notes])
+    return Usage(argv=(*_head_of(command), *arguments), directory=command.directory, reason=reason)
 
 
 def _head_of(command: KnownCommand) -> tuple[str, ...]:
@@ -152,121 +133,78 @@ def _options(index: RepositoryIndex, entry: str) -> tuple[Option, ...]:
 # --- choosing among stated commands ----------------------------------------------------------------------------------
 
 
-def _open_words(command: KnownCommand) -> int:
-    """Arguments that the reader has to fill in; variables that the document sets elsewhere are none."""
-    words = command.launch.arguments
-    return sum((is_placeholder(word) and not _USES.match(word)) or word.startswith("~") for word in words)
-
-
-def _files_of(index: RepositoryIndex, command: KnownCommand) -> set[str]:
-    """Files of the repository that the arguments of a command name."""
-    words = [word.partition("=")[2] or word for word in command.launch.arguments]
-    paths = {posixpath.normpath(posixpath.join(command.directory, word)) for word in words if "." in word}
-    return paths & index.position.keys()
-
-
-def _meant_files(index: RepositoryIndex, stated: Sequence[KnownCommand], words: QueryWords) -> str | None:
-    """Of the files that commands are given (`train.py config/small.py`), the one that the task means."""
-    paths = sorted({path for command in stated for path in _files_of(index, command)})
-    return nearest(index, paths, words)[0] if len(paths) > 1 else None
-
-
-def _choose(
-    index: RepositoryIndex,
-    stated: list[KnownCommand],
-    options: Sequence[Option],
-    words: QueryWords,
-    preferred: set[str],
-) -> list[KnownCommand]:
-    """The best command, with the others of its block that the task asks for as well."""
-    said = set(words.all)
-    bags = [set(tokens(f"{command.context} {' '.join(command.launch.arguments)}")) for command in stated]
-    frequency = Counter(token for bag in bags for token in bag)
-    total = len(stated)
-
-    meant = _meant_files(index, stated, words)
-    meant_values = {
-        option.name: option.default
-        for option in options
-        if option.default
-        and not option.switch
-        and as_number(option.default) is None
-        and speaks_of(option.default, words)
-    }
-
-    def fit(number: int) -> float:
-        command = stated[number]
-        shared = bags[number] & said
-        value = sum(math.log(1 + total / frequency[token]) for token in shared)
-        norm = math.sqrt(sum(math.log(1 + total / frequency[token]) for token in bags[number])) or 1.0
-        open_words = _open_words(command)
-        # a README at the top speaks of the whole; a file to be filled in by the reader cannot be run as it stands
-        value = value / norm + _ORIGIN[command.origin] - 1.5 * min(open_words, 3)
-        if command.origin == "document" and "/" not in command.path:
-            value += 0.3
-        if command.path in preferred:
-            value += 1.0
-        if meant and meant in _files_of(index, command):
-            value += 1.0
-        if meant_values:  # the task names what the program does by itself, and this command does something else
-            given = effective(options, command.launch.arguments)
-            other = [name for name, text in meant_values.items() if given.get(name, text) != text]
-            value -= 1.5 * sum(not speaks_of(given[name], words) for name in other)
-        return value
-
-    order = sorted(range(total), key=lambda number: (-round(fit(number), 9), stated[number].path, stated[number].line))
-    best = stated[order[0]]
+def _choose(index: RepositoryIndex, entry: str, words: QueryWords, preferred: frozenset[str]) -> list[KnownCommand]:
+    """The best command, with those of its block that share as much with the task."""
+    scores = index.statements.scores(words.weights)
+    stated = [(unit.command, float(score)) for unit, score in zip(index.units, scores, strict=True)
+              if unit.command.target == entry]  # fmt: skip
+    if not stated:
+        return []
+    marked = [(command, score * _OPEN ** _open_words(command)) for command, score in stated]
+    ordered = sorted(marked, key=lambda item: (item[0].path not in preferred, -round(item[1], 9),
+                                               item[0].path.count("/"), item[0].path, item[0].line))  # fmt: skip
+    best, most = ordered[0]
     block = [
         command
-        for command in stated
+        for command, score in marked
         if command.path == best.path
-        and (command.context == best.context or _is_sibling(command, best))
-        and command.launch.argv[:1] == best.launch.argv[:1]
-        and not (command.line == best.line and command.launch.argv == best.launch.argv)
-        and _open_words(command) <= _open_words(best)
+        and command.context.partition("\n")[0] == best.context.partition("\n")[0]
+        and score >= (1.0 - _EQUAL) * most
     ]
-    group = sorted([best, *block], key=lambda command: command.line)
-    unique = list({command.launch.argv: command for command in group}.values())
-    return _asked_for(unique, best, options, words)
+    unique = {command.launch.argv: command for command in sorted(block, key=lambda command: command.line)}
+    return list(unique.values())
 
 
-def _is_sibling(command: KnownCommand, best: KnownCommand) -> bool:
-    """Is it stated under the same heading, with the same flags and other values (`--mode A` here, `--mode B` there)?"""
-    titles = {item.context.partition("\n")[0] for item in (command, best)}
-    flags = [
-        [word.partition("=")[0] for word in item.launch.arguments if word.startswith("-")] for item in (command, best)
-    ]
-    return len(titles) == 1 and command.origin == best.origin == "document" and sorted(flags[0]) == sorted(flags[1])
+def _open_words(command: KnownCommand) -> int:
+    """Arguments that the reader has to fill in."""
+    return sum(is_placeholder(word) or word.startswith("~") for word in command.launch.arguments)
 
 
-def _asked_for(
-    group: list[KnownCommand], best: KnownCommand, options: Sequence[Option], words: QueryWords
-) -> list[KnownCommand]:
-    """Commands of a block whose differing values the task names; all of them where it names none of any option."""
-    if len(group) == 1:
-        return group
-    values = [effective(options, command.launch.arguments) for command in group]
-    kept = list(range(len(group)))
-    for name in sorted({name for found in values for name in found}):
-        spread = {found.get(name, "") for found in values}
-        if len(spread) < 2:
-            continue
-        named = spoken_of(spread, words)
-        if named:
-            kept = [number for number in kept if values[number].get(name, "") in named]
-    narrowed = [group[number] for number in kept]
-    return narrowed or [best]
-
-
-def _with_variables(
-    index: RepositoryIndex, command: KnownCommand, words: QueryWords
+def _filled(
+    arguments: tuple[str, ...], options: Sequence[Option], words: QueryWords | None
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The arguments of a command with the variables that its document sets elsewhere, and where it does."""
-    arguments = command.launch.arguments
-    if command.origin != "document" or not uses_variables(arguments):
-        return arguments, []
-    filled, line = put_in(arguments, index.snapshot.text(command.path), words)
-    return filled, [f"variables from {command.path}:{line}"] if line is not None else []
+    """The arguments without placeholders of optional flags and with the choices that the task writes; what was done."""
+    filled = tuple(word for word in arguments if word not in {"...", "…"})
+    notes: list[str] = []
+    for option in options:
+        value = effective(options, filled).get(option.name)
+        if value is not None and is_placeholder(value) and not option.required and not option.positional:
+            filled = _removed(filled, option)
+            notes.append(f"{option.flags[0]} left at its default: {value} is a placeholder")
+    declared = Counter(choice for option in options for choice in set(option.choices))
+    for option in options if words is not None else ():
+        named = [choice for choice in option.choices if declared[choice] == 1 and _writes(words, choice)]
+        if len(named) != 1 or option.positional or option.switch or named[0] == option.default:
+            continue
+        if effective(options, filled).get(option.name) is None:
+            flag = max(option.flags, key=len)
+            filled = (*filled, flag, named[0])
+            notes.append(f"{flag} {named[0]}: the task names it")
+    return filled, notes
+
+
+def _writes(words: QueryWords | None, value: str) -> bool:
+    """Does the task write a value out? Numbers stand for many things."""
+    if words is None or len(value) < 2 or as_number(value) is not None:
+        return False
+    return re.search(rf"(?<![\w-]){re.escape(value.lower())}(?![\w-])", words.lower) is not None
+
+
+def _removed(arguments: tuple[str, ...], option: Option) -> tuple[str, ...]:
+    """The arguments without one option and its values."""
+    kept: list[str] = []
+    skip = 0
+    for word in arguments:
+        if word in option.flags:
+            skip = 0 if option.switch else len(arguments) if option.many else 1
+        elif word.partition("=")[0] in option.flags:
+            continue
+        elif skip and not word.startswith("--"):
+            skip -= 1
+        else:
+            skip = 0
+            kept.append(word)
+    return tuple(kept)
 
 
 def _settled(head: tuple[str, ...]) -> tuple[str, ...]:
@@ -285,7 +223,7 @@ def _settled(head: tuple[str, ...]) -> tuple[str, ...]:
 # --- without a stated command ----------------------------------------------------------------------------------------
 
 
-def _default(index: RepositoryIndex, entry: str, options: Sequence[Option], words: QueryWords) -> EntryUsage:
+def _default(index: RepositoryIndex, entry: str, options: Sequence[Option], words: QueryWords | None) -> EntryUsage:
     if entry.endswith(".ipynb"):
         # the executed copy lies beside the notebook and is read as the run's output; the kernel that the author named
         # (`conda-env-mine`) exists only on the author's machine, and the run as a whole has a time limit of its own
@@ -298,12 +236,12 @@ def _default(index: RepositoryIndex, entry: str, options: Sequence[Option], word
             [Usage(argv=argv, reason="no command is stated: the notebook is executed as a whole")], [], [], 0.6
         )
     head, why = _head(index, entry)
-    filled = fill(index, entry, (), options, words)
-    reason = "; ".join([f"no command is stated: {why}, options at their defaults", *filled.notes])
-    usage = [Usage(argv=(*head, *arguments), reason=reason) for arguments in filled.arguments]
-    problems = [_problem(entry, text) for text in filled.open]
+    arguments, notes = _filled((), options, words)
+    reason = "; ".join([f"no command is stated: {why}, options at their defaults", *notes])
+    usage = [Usage(argv=(*head, *arguments), reason=reason)]
+    problems: list[Problem] = []
     certainty = 0.7
-    set_here = effective(options, filled.arguments[0])
+    set_here = effective(options, arguments)
     missing = [option.flags[0] for option in options if option.required and option.name not in set_here]
     if missing:
         certainty = _INCOMPLETE

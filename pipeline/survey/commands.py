@@ -21,7 +21,6 @@ from pipeline.locator import RepositoryIndex
 from pipeline.locator.launch import HARMLESS_VARIABLES, is_placeholder, normalise
 from pipeline.locator.links import KnownCommand
 from pipeline.locator.usage import HELP, default_usage, filled_usage
-from pipeline.locator.weights import SIGNALS
 from pipeline.paper import Document
 from pipeline.schema import Record
 from pipeline.survey.printed import read_printed_commands
@@ -34,8 +33,6 @@ _STATED: Final[tuple[Origin, ...]] = ("make", "shell", "docstring", "notebook")
 _PROGRAMS: Final = (".py", ".ipynb")
 _AT_ONCE: Final = 6
 """Of a sweep over one program (4 data sets x 5 seeds) so many come before other programs have their turn."""
-_LEFT_OUT: Final = ("setup", "vendored", "package_file")
-"""Signals of the index that speak against running a file."""
 _TEST_TOOLS: Final = frozenset({"pytest", "unittest", "nose"})
 
 
@@ -77,7 +74,10 @@ def list_candidates(index: RepositoryIndex, document: Document) -> tuple[Candida
 def _may_run(index: RepositoryIndex, path: str) -> bool:
     """Is it an own program of the repository that may show a result? A folder `test` may hold the experiments."""
     number = index.position.get(path)
-    if number is None or any(index.static[name][number] for name in _LEFT_OUT):
+    if number is None:
+        return False
+    place = index.places[number]
+    if place.setup or place.vendored or place.package_file:
         return False
     return not any(_TEST_TOOLS & {item.module.split(".")[0]} for item in index.facts[number].imports)
 
@@ -151,14 +151,12 @@ def _printed(index: RepositoryIndex, document: Document) -> Iterator[Candidate]:
 
 
 def _entries(index: RepositoryIndex) -> Iterator[Candidate]:
-    """Programs and notebooks: those that a document names first, then by what place and shape say of them."""
+    """Programs and notebooks: those that a document names first, then what is there to be run, near the root first."""
     named = _named(index)
-    weight = {name: signal.weight for name, signal in SIGNALS.items() if name in index.static}
 
     def order(path: str) -> tuple[object, ...]:
-        number = index.position[path]
-        prior = sum(value * float(index.static[name][number]) for name, value in weight.items())
-        return (bool(index.static["tests"][number]), path not in named, -round(prior, 6), path)
+        place = index.places[index.position[path]]
+        return (place.test, path not in named, not place.runs, path.count("/"), path)
 
     for path in sorted((facts.path for facts in index.facts if _acts(index, facts.path)), key=order):
         usage = default_usage(index, path)

@@ -257,39 +257,6 @@ def test_what_a_model_did_before_its_budget_ended_is_kept(world, serving):
 
 
 @pytest.mark.usefixtures("no_ambient_model")
-def test_a_configured_embedding_model_takes_part_and_the_result_says_so(world, serving, monkeypatch):
-    plain = json.loads(run("repositories/1", "--task", "task.json", "--explain", "--json").stdout)
-    assert plain["embeddings"] is None
-    monkeypatch.setenv("EXPBENCH_EMBEDDINGS", "vectors")
-    server = serving(Script(turns=()))
-    found = json.loads(run("repositories/1", "--task", "task.json", "--explain", "--json").stdout)
-    assert (found["engine"], found["embeddings"]) == ("keyless", "vectors")
-    scores = [{item["path"]: item["score"] for item in result["ranking"]} for result in (plain, found)]
-    assert scores[0] != scores[1]
-    assert "likeness of meaning by vectors" in (world / found["html"]).read_text()
-    (request,) = server.requests
-    assert request.path.endswith("/embeddings")
-    rows = json.dumps({"paper_id": "1", "task_index": 0, **TASK})
-    (world / "cases.jsonl").write_text(rows)
-    counts = json.loads(run("--cases", "cases.jsonl", "--repositories", "repositories", "--out", "o", "--json").stdout)
-    assert counts["embeddings"] == "vectors"
-    assert json.loads((world / "o").read_text())["ranked"] == found["ranked"]
-    assert len(server.requests) == 1  # the vectors were kept
-
-
-@pytest.mark.usefixtures("no_ambient_model")
-def test_an_embedding_model_without_a_key_is_said_before_anything_is_searched(world, monkeypatch):
-    monkeypatch.setenv("EXPBENCH_EMBEDDINGS", "text-embedding-3-small")
-    with pytest.raises(ExpbenchError) as caught:
-        run("nowhere", "--task", "task.json")
-    assert caught.value.kind is FailureKind.AUTHENTICATION
-    assert "EXPBENCH_EMBEDDINGS" in caught.value.cause
-    assert "unset EXPBENCH_EMBEDDINGS" in caught.value.next_step
-
-
-# --- what people see ---
-
-
 def test_in_a_narrow_terminal_paths_are_whole_and_commands_stand_alone(world, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     path = "experiments/spirals/classification/accuracy/" + "long_name_" * 6 + "train_spirals.py"
@@ -343,3 +310,40 @@ def test_two_commits_are_refused(world):
     with pytest.raises(ExpbenchError) as raised:
         run("repositories@v1", "--commit", "v2", "--task", "task.json")
     assert raised.value.kind is FailureKind.USAGE
+
+
+# --- a question in words ---
+
+
+def test_a_question_can_be_typed(world):
+    found = json.loads(run("repositories/1", "How accurate is logistic regression on the spirals?", "--json").stdout)
+    assert found["ranked"][0] == "train.py"
+    assert "train.py" in found["chain"]
+
+
+def test_a_task_file_may_stand_in_the_place_of_the_question(world):
+    by_name, by_option = (
+        json.loads(run("repositories/1", *task, "--json").stdout) for task in (("task.json",), ("--task", "task.json"))
+    )
+    assert by_name == by_option
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "cause"),
+    [("", FailureKind.USAGE, "empty"), (" ? ", FailureKind.USAGE, "empty"), ("x" * 5000, None, ""),
+     ("missing.yaml", FailureKind.RECORD_INVALID, "cannot be read")],
+)  # fmt: skip
+def test_a_question_without_words_and_a_file_that_is_missing_are_told(world, question, kind, cause):
+    if kind is None:
+        assert run("repositories/1", question, "--json").exit_code == 0
+        return
+    with pytest.raises(ExpbenchError) as caught:
+        run("repositories/1", question)
+    assert caught.value.kind is kind
+    assert cause in caught.value.cause
+
+
+def test_a_question_and_a_task_file_are_one_too_many(world):
+    with pytest.raises(ExpbenchError) as caught:
+        run("repositories/1", "How accurate is it?", "--task", "task.json")
+    assert caught.value.kind is FailureKind.USAGE

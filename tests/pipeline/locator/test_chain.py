@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from pipeline.locator.chain import plan_chains
 from pipeline.locator.index import build_index
 from pipeline.locator.locate import locate
 from pipeline.locator.query import QueryWords, TaskQuery
 from pipeline.locator.ranking import rank
-from pipeline.locator.stages import is_rehearsal
 from tests.pipeline.locator.repositories import make
 
 RUN = '"""{what}"""\nimport argparse\n\nif __name__ == "__main__":\n    argparse.ArgumentParser().parse_args()\n'
@@ -64,17 +61,7 @@ def test_a_configuration_in_python_that_the_command_names_is_part_of_the_chain(t
     assert chain.usage[0].argv == ("python", "train.py", "--config=configs/large.py")
 
 
-def test_commands_in_a_block_of_python_can_be_run_but_do_not_document(tmp_path: Path) -> None:
+def test_commands_in_a_block_that_is_marked_as_python_are_commands(tmp_path: Path) -> None:
     readme = "# Mazes\n\n```python\n# first\npython train.py\n```\n\n```python\nimport train\ntrain.main()\n```\n"
     index = build_index(make(tmp_path, {"README.md": readme, "train.py": CONFIGURED}))
     assert [(command.target, command.line) for command in index.links.commands] == [("train.py", 5)]
-    assert not index.static["documented"][index.position["train.py"]]
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [("configs/smoke_cnn.json", True), ("a-debug.yaml", True), ("dry_run.py", True), ("smokers.yaml", False),
-     ("debugging.yaml", False), ("smoke/cnn.json", False)],
-)  # fmt: skip
-def test_rehearsals_are_told_by_their_name(path: str, expected: bool) -> None:
-    assert is_rehearsal(path) is expected

@@ -43,13 +43,41 @@ def test_sections_commands_and_places():
     assert PAGE.splitlines()[commands[("bash", "b.sh")].line - 1].startswith("| Table 2")
 
 
-def test_table_rows_are_units_of_their_own():
-    (run,) = [section for section in read_document("README.md", PAGE) if section.title == "Top > Run"]
-    assert "| Table 2 | `bash b.sh` |" in run.units
-
-
 @settings(deadline=None)
 @given(st.text(alphabet="#`~=-| \n\tabc.py$", max_size=300))
 def test_any_page_can_be_read(text):
     for section in read_document("x.md", text):
         assert section.text.strip()
+
+
+FOLDED = """# Results
+
+<details>
+<summary>Small <b>models</b> on digits</summary>
+
+```bash
+WIDTH=8
+python train.py --width $WIDTH
+```
+
+</details>
+
+Then `python evaluate.py`.
+"""
+
+
+def test_what_a_fold_sums_up_is_the_heading_of_its_commands_and_of_no_other():
+    titles = {item.invocation.argv[1]: section.title for section in read_document("README.md", FOLDED)
+              for item in section.commands}  # fmt: skip
+    assert titles == {"train.py": "Results > Small models on digits", "evaluate.py": "Results"}
+
+
+def test_a_row_of_a_table_stands_around_its_command():
+    (run,) = [section for section in read_document("README.md", PAGE) if section.title == "Top > Run"]
+    assert any("| Table 2 |" in item.context for item in run.commands)
+
+
+def test_variables_of_one_block_are_there_in_the_next():
+    page = "# X\n\n```\nFLAGS='--width 8 --deep'\n```\n\nThen:\n\n```\npython train.py $FLAGS\n```\n"
+    (item,) = [command for section in read_document("README.md", page) for command in section.commands]
+    assert item.invocation.argv == ("python", "train.py", "--width", "8", "--deep")
