@@ -30,7 +30,7 @@ answer 4. At .65 it is 12, 346 and 10. On 112 other tasks: 2 lost, 403 of 448 re
 _SLOPE, _OFFSET = 4.03, -2.92
 """P(the chain holds a right file) as a logistic function of the share, fitted on the same tasks in their own
 repositories. Fifths of them, predicted and observed: .40 .34, .58 .62, .73 .62, .75 .80, .75 .84; among
-    the published ones alone it tells right chains from wrong ones badly (Brier score .243)."""
+the published ones alone it tells right chains from wrong ones badly (Brier score .243)."""
 
 
 @dataclass(frozen=True, slots=True)
