@@ -13,7 +13,7 @@ STAGE_VERSIONS: Final[dict[str, str]] = {
     "draft": "6",
     "locate": "3",
     "trace": "3",
-    "validate": "5",
+    "validate": "6",
     "mask": "3",
 }
 """Raised when a stage's output for the same input changes: `--resume` then runs the stage again."""

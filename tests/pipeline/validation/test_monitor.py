@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.sandbox.base import CommandResult, ProducedFile, RunResult
 from pipeline.schema import Severity
-from pipeline.validation import inspect_run
+from pipeline.validation.monitor import inspect_run
 from tests.pipeline.validation.support import claim, make_snapshot
 
 CLAIMS = [claim("c1", "accuracy", "0.873"), claim("c2", "accuracy", "0.911"), claim("c3", "f1", "0.664")]

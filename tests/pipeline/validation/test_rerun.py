@@ -8,7 +8,8 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox import open_sandbox
 from pipeline.sandbox.base import Gpus, Image, Limits
 from pipeline.task import Resources, Usage, Verdict
-from pipeline.validation import make_plan, missing_modules, missing_system_packages, validate, validate_with_refinement
+from pipeline.validation import make_plan, validate_with_refinement
+from pipeline.validation.rerun import missing_modules, missing_system_packages, validate
 from tests.pipeline.validation.support import IMAGE, CopySandbox, claim, make_snapshot, make_task
 
 CLAIMS = [claim("c1", "accuracy", "0.875", method="ours"), claim("c2", "accuracy", "0.750", method="sgd")]
