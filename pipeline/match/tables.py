@@ -28,9 +28,9 @@ from pipeline.match.views import Holding, View, bundle
 from pipeline.paper import Document
 from pipeline.validation.observation import Observation
 
-__all__ = ["PrintedTable", "match_printed", "match_tables"]
+__all__ = ["ACCEPTED", "PrintedTable", "match_printed", "match_tables"]
 
-_ACCEPTED: Final = -3.0
+ACCEPTED: Final = -3.0
 """log10 of the chance: at most one table in a thousand is matched by accident (measured in the tests)."""
 _NEARLY: Final = 0.7
 """A match with this share of its cells in a larger one from the same files is a part of that."""
@@ -101,9 +101,11 @@ def _joined(holding: Holding, parts: Sequence[Edges]) -> Edges:
     return joined._replace(numbers=np.concatenate(numbers))
 
 
-def _match_table(table: PrintedTable, grid: Grid, holdings: Sequence[Holding], edges: Sequence[Edges]) -> list[TableMatch]:
+def _match_table(
+    table: PrintedTable, grid: Grid, holdings: Sequence[Holding], edges: Sequence[Edges]
+) -> list[TableMatch]:
     tried = math.log10(len(holdings) * _READINGS)
-    promise = _ACCEPTED - tried
+    promise = ACCEPTED - tried
     worth = [_worth(grid, part) for part in edges]
     found: list[TableMatch] = []
     for index in sorted(range(len(holdings)), key=lambda i: -worth[i][1]):

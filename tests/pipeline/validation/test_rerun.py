@@ -114,7 +114,7 @@ def test_finished_runs_are_reused_and_broken_ones_made_again(tmp_path: Path) -> 
         ("raise ValueError('boom')", Verdict.FAIL, "ValueError: boom"),
         ("print('skipping: no data found')", Verdict.UNKNOWN, "blocked: data (the run says: `skipping: no data found`)"),
         ("print('SKIP: no DNS data')", Verdict.UNKNOWN, "blocked: data (the run says: `SKIP: no DNS data`)"),
-        ("print('skipping warm-up')", Verdict.UNKNOWN, "reproduced; c1: no printed number is named"),
+        ("print('skipping warm-up')", Verdict.UNKNOWN, "reproduced; c1: no number of the run is named like it"),
         ("print('a.csv not found')\nprint(1 / 0)", Verdict.UNKNOWN, "blocked: data (the run says: `a.csv not found`, and ended with: ZeroDivisionError"),
         ("print('BTC: MISSING, skipping')\nprint(1 / 0)", Verdict.FAIL, "ZeroDivisionError"),
         ("open('results/x.csv', 'w')", Verdict.FAIL, "exit code 1"),
