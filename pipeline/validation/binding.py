@@ -173,25 +173,22 @@ class _Names:
     def _without_rivals(self, claim: NumericClaim, found: Mapping[str, _Named]) -> _Named:
         """The claim's number, unless it bears as many names of a claim that says something else."""
         number = found[claim.id]
+        if isinstance(number, str):
+            return number
         own = set(map(_key, self._parts[claim.id]))
         for other in self._claims:
-            theirs = set(map(_key, self._parts[other.id]))
-            if isinstance(number, tuple) and found[other.id] == number and theirs != own:
-                if self._count(theirs, number[0]) >= self._count(own, number[0]):
-                    return f"{self._seen[number[0]].where} is named like {claim.id} and {other.id}: ambiguous"
+            theirs, rival = set(map(_key, self._parts[other.id])), found[other.id]
+            borne = [sum(number[0] in self._bears[key] for key in keys) for keys in (own, theirs)]
+            if not isinstance(rival, str) and rival[0] == number[0] and theirs != own and borne[1] >= borne[0]:
+                return f"{self._seen[number[0]].where} is named like {claim.id} and {other.id}: ambiguous"
         return number
-
-    def _count(self, keys: set[_Part], index: int) -> int:
-        return sum(index in self._bears[key] for key in keys)
 
     def is_another(self, claim: NumericClaim, index: int) -> str:
         """The name of another claim's metric or condition that a number bears in place of this claim's."""
         own = dict(map(_key, self._parts[claim.id]))
-        for name, value in self._bears:
-            if name in own and value != own[name] and index in self._bears[name, value]:
-                if index not in self._bears[name, own[name]]:
-                    return value
-        return ""
+        borne = {key for key, numbers in self._bears.items() if index in numbers}
+        others = (value for name, value in borne if name in own and (name, own[name]) not in borne)
+        return next(iter(sorted(others)), "")
 
     def _read(self, claim: NumericClaim, seen: Observation) -> tuple[float, int, float]:
         """Value and decimals in the claim's scale, which signs and sizes decide, not agreement; and the factor."""

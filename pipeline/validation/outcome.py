@@ -1,8 +1,8 @@
 """Does a re-execution reproduce what the paper states? Claims against what runs printed and wrote (EXP-Bench, stage 3).
 
-Each claim is bound to one number of the first run (`binding`) and gets a three-valued verdict: pass (the number there lies
-in the claim's band), fail (it does not), unknown (bound to none, gone in a repeat, dependent on the machine, printed too
-coarsely to compare). How often an unrelated run would pass is measured in
+Each claim is bound to one number of the first run (`binding`) and gets a three-valued verdict: pass (the number there
+lies in the claim's band), fail (it does not), unknown (bound to none, gone in a repeat, dependent on the machine,
+printed too coarsely to compare). How often an unrelated run would pass is measured in
 `tests/pipeline/validation/test_chance.py`; see `decide` for the thresholds that follow from it.
 """
 

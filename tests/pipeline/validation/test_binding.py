@@ -280,7 +280,7 @@ def test_claims_of_a_papers_table_keep_its_rows_and_columns() -> None:
                     label="Table 2", page=3, box=Box(0, 0, 1, 1), row=1 + n // 3, column=1 + n % 3, quote=item.text
                 ),
             ),
-        )  # fmt: skip
+        )
         for n, item in enumerate(claims)
     ]
     assert None not in places(cells, "\n".join(table(values)))
