@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.task import ClaimMatch, Verdict
@@ -245,6 +245,7 @@ def test_a_learnt_band_holds_what_it_was_learnt_from(observed: list[float]) -> N
         assert learnt.band.holds(sum(observed) / len(observed))
 
 
+@settings(deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_claims_and_observations_does_not_matter(rng: random.Random) -> None:
     claims, observations = list(GRID_CLAIMS), seen(GRID)
@@ -254,6 +255,7 @@ def test_the_order_of_claims_and_observations_does_not_matter(rng: random.Random
     assert [match.verdict for match in matches] == [PASS] * 4
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_no_output_breaks_the_matching(text: str) -> None:
     assert len(match_claims(GRID_CLAIMS, [seen(text)])) == 4
