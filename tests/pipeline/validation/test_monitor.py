@@ -73,6 +73,9 @@ def test_random_results_are_errors(tmp_path: Path) -> None:
     source = "import random\naccuracy = round(random.uniform(0.8, 0.9), 3)\nprint(accuracy)\n"
     (problem,) = inspect(tmp_path / "a", source)
     assert "random draw" in problem.message
+    for name in ("test_acc", "testAccuracy"):
+        assert inspect(tmp_path / name, source.replace("accuracy", name))
+    assert inspect(tmp_path / "start", source.replace("accuracy", "start")) == ()
     fine = "import numpy as np\nrng = np.random.default_rng(0)\naccuracy = (rng.uniform(size=100) > 0.5).mean()\n"
     assert inspect(tmp_path / "b", fine) == ()
 
