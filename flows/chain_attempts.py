@@ -13,10 +13,10 @@ from pipeline.locator import Chain, RepositoryIndex, build_index
 from pipeline.repository import Snapshot
 from pipeline.schema import Problem, Severity
 from pipeline.task import Task, ValidationReport, Verdict
-from pipeline.validation import missing_modules, missing_system_packages, validate
 from pipeline.validation.environments import Built, Environments, reached_files
 from pipeline.validation.refine import rank_of
 from pipeline.validation.repair import repaired, stopped_commands
+from pipeline.validation.rerun import missing_modules, missing_system_packages, validate
 
 __all__ = ["ChainAttempts", "Learnt", "Tried"]
 

@@ -27,6 +27,7 @@ from pipeline.task import SourceScript, Status, Task, Usage, ValidationReport, V
 from pipeline.validation import (
     validate_with_refinement,
 )
+from pipeline.validation.binding import unbound
 from pipeline.validation.environments import Environments, reached_files
 from pipeline.validation.outcome import learn_bands, supported_claims
 from pipeline.validation.responses import learn_responses
@@ -270,10 +271,11 @@ class ValidateStage:
         masked = {source.path for source in task.truth.sources}
         found: list[SourceScript] = []
         problems: list[Problem] = []
+        anywhere = _unbound(task)  # another script prints the same numbers in other places
         for number, chain in enumerate(others, 1):
             if set(chain.entries) <= masked:
                 continue
-            report = self.attempts.once(task, chain, f"equivalent-{number}", repeats=1, scale="full").report
+            report = self.attempts.once(anywhere, chain, f"equivalent-{number}", repeats=1, scale="full").report
             if report.verdict is not Verdict.PASS:
                 if any(run.failure for run in report.runs):
                     message = f"whether it computes the answer too is not known: {report.reason}"
@@ -353,8 +355,16 @@ def _noted(task: Task, message: str) -> Task:
     return task.evolve(problems=(*task.problems, problem))
 
 
+def _unbound(task: Task) -> Task:
+    expected = task.truth.expected
+    return task.evolve(truth=task.truth.evolve(expected=expected.evolve(claims=unbound(expected.claims))))
+
+
 def _supported(task: Task, report: ValidationReport) -> Task:
-    """The validated task: claims that the run does not show are dropped, and the outcome is stated without them."""
+    """The validated task: claims that the run does not show are dropped, the others stay bound to their places.
+
+    The outcome is stated without the dropped ones.
+    """
     before = task.truth.expected
     kept = supported_claims(task, report.matches).truth.expected.claims
     expected = restate_expected(before, learn_bands(kept, report.matches))

@@ -23,7 +23,7 @@ from pipeline.schema import Record, StoredRecord
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import LeakReport, RoundTrip, Status, Task, ValidationReport, Verdict
-from pipeline.validation import validate
+from pipeline.validation.rerun import validate
 
 __all__ = ["GateCheck", "GateReport", "WorkspaceGate", "verify_task"]
 

@@ -38,6 +38,10 @@ class ClaimMatch(Record):
     where: str = ""
     """Where it was found, e.g. `stdout:12` or `results/summary.csv row 3, column accuracy`."""
     reason: str
+    place: str = ""
+    """The place that all runs were read at (`pipeline.validation.places`); empty for a claim that was bound to none."""
+    factor: float = Field(default=1.0, allow_inf_nan=False)
+    """The number at `place` times this is in the claim's scale."""
 
 
 class RunReport(Record):

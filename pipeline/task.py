@@ -146,7 +146,7 @@ class NumericClaim(Record):
     band: Band
     evidence: tuple[Evidence, ...] = ()
     place: str = ""
-    """Where a run holds the number (`pipeline.validation.places`); empty where it has to be found by its names."""
+    """Where a run holds the number (`pipeline.validation.places`); empty until a clean run was seen to hold it."""
     factor: float = Field(default=1.0, allow_inf_nan=False)
     """The number at `place` times this is in the paper's scale; not 0."""
 

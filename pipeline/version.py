@@ -12,7 +12,7 @@ STAGE_VERSIONS: Final[dict[str, str]] = {
     "extract": "3",
     "draft": "7",
     "locate": "5",
-    "validate": "6",
+    "validate": "7",
     "mask": "4",
 }
 """Raised when a stage's output for the same input changes: `--resume` then runs the stage again."""

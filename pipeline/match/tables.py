@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,20 +22,28 @@ from pipeline.match.alignment import (
     read_grid,
     weigh_edges,
 )
-from pipeline.match.printed import list_table_cells
+from pipeline.match.printed import PrintedNumber, list_table_cells
 from pipeline.match.records import CellMatch, Source, TableMatch
 from pipeline.match.views import Holding, View, bundle
-from pipeline.paper import Document, Table
+from pipeline.paper import Document
 from pipeline.validation.observation import Observation
 
-__all__ = ["match_tables"]
+__all__ = ["ACCEPTED", "PrintedTable", "match_printed", "match_tables"]
 
-_ACCEPTED: Final = -3.0
+ACCEPTED: Final = -3.0
 """log10 of the chance: at most one table in a thousand is matched by accident (measured in the tests)."""
 _NEARLY: Final = 0.7
 """A match with this share of its cells in a larger one from the same files is a part of that."""
 _READINGS: Final = 30
 """At most about as many views does a source have, each in two directions; all are tried."""
+
+
+class PrintedTable(NamedTuple):
+    """Numbers that stand in rows and columns, of a paper's table or of claims laid as one."""
+
+    label: str
+    page: int
+    numbers: tuple[PrintedNumber, ...]
 
 
 def match_tables(document: Document, sources: Sequence[tuple[Source, Sequence[Observation]]]) -> tuple[TableMatch, ...]:
@@ -49,6 +57,22 @@ def match_tables(document: Document, sources: Sequence[tuple[Source, Sequence[Ob
         For each table, in order, its matches, the one with most cells first. Files of one kind (a folder of results,
         one file per run) can match together. The paper's own sources match like any other file: leave them out.
     """
+    tables = [
+        PrintedTable(table.label, table.page, list_table_cells(document, index))
+        for index, table in enumerate(document.tables)
+    ]
+    return match_printed(tables, sources)
+
+
+def match_printed(
+    tables: Sequence[PrintedTable], sources: Sequence[tuple[Source, Sequence[Observation]]]
+) -> tuple[TableMatch, ...]:
+    """What of some tables' numbers the sources hold, beyond chance; `TableMatch.table` counts the tables.
+
+    Args:
+        tables: each number with its row and column.
+        sources: files and streams, each with its numbers in reading order.
+    """
     holdings = bundle(sources)
     if not holdings:
         return ()
@@ -57,10 +81,9 @@ def match_tables(document: Document, sources: Sequence[tuple[Source, Sequence[Ob
     bounds = np.cumsum([0, *(len(holding.values) for holding in single)])
     position = {holding.indices[0]: index for index, holding in enumerate(single)}
     result: list[TableMatch] = []
-    for index, table in enumerate(document.tables):
-        numbers = list_table_cells(document, index)
-        if len({number.value for number in numbers}) >= 2:
-            grid = read_grid(numbers)
+    for index, table in enumerate(tables):
+        if len({number.value for number in table.numbers}) >= 2:
+            grid = read_grid(table.numbers)
             edges = find_edges(grid, pool)
             cuts = np.searchsorted(edges.numbers, bounds)
             parts = [
@@ -78,9 +101,11 @@ def _joined(holding: Holding, parts: Sequence[Edges]) -> Edges:
     return joined._replace(numbers=np.concatenate(numbers))
 
 
-def _match_table(table: Table, grid: Grid, holdings: Sequence[Holding], edges: Sequence[Edges]) -> list[TableMatch]:
+def _match_table(
+    table: PrintedTable, grid: Grid, holdings: Sequence[Holding], edges: Sequence[Edges]
+) -> list[TableMatch]:
     tried = math.log10(len(holdings) * _READINGS)
-    promise = _ACCEPTED - tried
+    promise = ACCEPTED - tried
     worth = [_worth(grid, part) for part in edges]
     found: list[TableMatch] = []
     for index in sorted(range(len(holdings)), key=lambda i: -worth[i][1]):
@@ -139,7 +164,7 @@ def _rank(turned: Grid, found: Alignment, grid: Grid) -> tuple[int, bool]:
 
 
 def _write_match(
-    table: Table, grid: Grid, found: Alignment, view: View, holding: Holding, tried: float
+    table: PrintedTable, grid: Grid, found: Alignment, view: View, holding: Holding, tried: float
 ) -> TableMatch:  # fmt: skip
     cells: list[CellMatch] = []
     missed: list[CellMatch] = []

@@ -10,22 +10,23 @@ from __future__ import annotations
 import ast
 import posixpath
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from scipy import special
 
+from pipeline.match.views import plain
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import RunResult
 from pipeline.schema import Problem, Severity
 from pipeline.task import NumericClaim, Verdict
 from pipeline.tracing.parsed import called_function
 from pipeline.tracing.source import read_unit
+from pipeline.validation.binding import unbound
 from pipeline.validation.numbers import find_numbers
 from pipeline.validation.outcome import match_claims
 from pipeline.validation.outputs import read_file
-from pipeline.validation.tokens import words
 
 __all__ = ["WINDOWS_ONLY", "inspect_run", "shipped_and_rewritten"]
 
@@ -183,7 +184,7 @@ def _same(value: float, claim: NumericClaim) -> bool:
 
 def _random_results(tree: ast.Module, path: str, claims: Sequence[NumericClaim]) -> Iterator[Problem]:
     """A variable named like a claimed metric that is nothing but a random draw."""
-    metrics = {word for claim in claims for word in words(claim.metric) if len(word) > 2}
+    metrics = {plain(claim.metric) for claim in claims}
     for node in ast.walk(tree):
         pairs: list[tuple[str, ast.expr]] = []
         if isinstance(node, ast.Assign):
@@ -195,10 +196,15 @@ def _random_results(tree: ast.Module, path: str, claims: Sequence[NumericClaim])
                 if isinstance(key, ast.Constant)
             ]
         for name, value in pairs:
-            if set(words(name)) & metrics and _is_draw(value):
+            if _is_draw(value) and any(_shares_letters(plain(part), metrics) for part in name.split("_")):
                 yield _problem(
                     f"{path}:{value.lineno}", f"`{name}` is a random draw, not a computed result", Severity.ERROR
                 )
+
+
+def _shares_letters(name: str, metrics: Collection[str]) -> bool:
+    """Is a name part of a metric's (`acc` of `test accuracy`), or the other way round?"""
+    return len(name) > 2 and any(name in metric or metric in name for metric in metrics if len(metric) > 2)
 
 
 def _is_draw(node: ast.expr) -> bool:
@@ -283,8 +289,7 @@ def _held(snapshot: Snapshot, path: str, claims: Sequence[NumericClaim]) -> int:
     A data file of some thousand numbers holds any three digits somewhere, so values alone count in short files only.
     """
     observations = read_file(snapshot.root / path, path)[0]
-    by_name = [claim.evolve(place="") for claim in claims]
-    named = sum(match.verdict is Verdict.PASS for match in match_claims(by_name, [observations]))
+    named = sum(match.verdict is Verdict.PASS for match in match_claims(unbound(claims), [observations]))
     if 2 * named >= len(claims):
         return named
     values = {

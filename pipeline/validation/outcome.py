@@ -1,30 +1,29 @@
 """Does a re-execution reproduce what the paper states? Claims against what runs printed and wrote (EXP-Bench, stage 3).
 
-Each claim gets a three-valued verdict: pass (the number that the names point to lies in the claim's band), fail (the
-names fit without doubt and the value does not), unknown (not printed, printed ambiguously, dependent on the machine, or
-too uncertain in name to contradict). How often an unrelated run would pass is measured in
+Each claim is bound to one number of the first run (`binding`) and gets a three-valued verdict: pass (the number there
+lies in the claim's band), fail (it does not), unknown (bound to none, gone in a repeat, dependent on the machine,
+printed too coarsely to compare). How often an unrelated run would pass is measured in
 `tests/pipeline/validation/test_chance.py`; see `decide` for the thresholds that follow from it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from scipy import special
 
 from pipeline.sandbox.base import Command, RunResult
 from pipeline.task import Band, ClaimMatch, NumericClaim, Task, Verdict
-from pipeline.validation.assignment import Found, assign
-from pipeline.validation.matching import profiles, questions
+from pipeline.validation.binding import Bound, bind_claims
 from pipeline.validation.numbers import half_unit
 from pipeline.validation.observation import Observation
 from pipeline.validation.outputs import read_run
 from pipeline.validation.places import places_of, source_of
-from pipeline.validation.tokens import TIMES, metric_name
 
 __all__ = [
     "Comparison",
@@ -48,12 +47,25 @@ right name falls into a band by chance with about 10 to the minus this (measured
 _CHANCE: Final = 0.05
 _MAX_SPREAD: Final = 0.25
 """A learnt interval wider than this share of the value says nothing and is not used."""
-_TIME_UNITS: Final = frozenset({"s", "ms", "us", "µs", "min", "h", "sec", "seconds", "minutes", "hours", "fps", "x"})
+_MACHINE_UNITS: Final = frozenset({
+    "s", "ms", "us", "µs", "ns", "min", "h", "sec", "seconds", "minutes", "hours", "fps", "x",
+    "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib",
+})  # fmt: skip
 
 
 def read_outputs(result: RunResult, out: Path, commands: Sequence[Command] = ()) -> tuple[Observation, ...]:
     """All numbers that a run printed or wrote, each with its labels (`pipeline.validation.outputs.read_run`)."""
     return read_run(result, out, commands)[0]
+
+
+class _Found(NamedTuple):
+    """The number of one run at a claim's place, or why there is none."""
+
+    value: float | None
+    """In the claim's scale."""
+    decimals: int
+    where: str
+    reason: str
 
 
 def match_claims(
@@ -62,7 +74,7 @@ def match_claims(
     *,
     comparisons: Sequence[Comparison] = (),
 ) -> tuple[ClaimMatch, ...]:
-    """The verdict on each claim. A claim with a place is read there, one without is found by its names.
+    """The verdict on each claim. One without a place is bound to one in the first run; all are read at their places.
 
     Args:
         claims: numeric claims of one task.
@@ -72,17 +84,9 @@ def match_claims(
     Returns:
         One match per claim, in order; `observed` is in the claim's own scale (percent or fraction).
     """
-    named = [claim for claim in claims if not claim.place]
-    asked = questions(named)
-    found: dict[str, list[Found]] = {claim.id: [] for claim in claims}
-    for run in runs:
-        for claim, item in zip(named, assign(asked, profiles(run)) if named else (), strict=True):
-            found[claim.id].append(item)
-        places = _Places(run) if len(named) < len(claims) else None
-        for claim in claims:
-            if claim.place and places is not None:
-                found[claim.id].append(places.read(claim))
-    matches = [_judge(claim, found[claim.id]) for claim in claims]
+    bound = bind_claims(claims, runs[0] if runs else ())
+    places = [_Places(run) for run in runs]
+    matches = [_judge(claim, bound[claim.id], [place.read(bound[claim.id]) for place in places]) for claim in claims]
     return tuple(_check_comparisons(claims, matches, comparisons))
 
 
@@ -96,45 +100,46 @@ class _Places:
             field = (seen.source, seen.labels[-1:])
             self._finest[field] = max(self._finest.get(field, seen.decimals), seen.decimals)
 
-    def read(self, claim: NumericClaim) -> Found:
-        """The number at the claim's place, in the claim's scale."""
-        seen = self._at.get(claim.place)
+    def read(self, bound: Bound | str) -> _Found:
+        """The number at a claim's place, in the claim's scale."""
+        if isinstance(bound, str):
+            return _Found(None, 0, "", bound)
+        seen = self._at.get(bound.place)
         if seen is None:
-            source = source_of(claim.place)
+            source = source_of(bound.place)
             there = any(other.source == source for other in self._at.values())
-            reason = f"`{source}` holds no number at `{claim.place}`" if there else f"the run left no `{source}`"
-            return Found(None, 0, "", False, reason)
+            reason = f"`{source}` holds no number at `{bound.place}`" if there else f"the run left no `{source}`"
+            return _Found(None, 0, "", reason)
         # a file writes 0.5 for 0.5000: how exact a number is, its whole field says
-        decimals = self._finest[seen.source, seen.labels[-1:]] - round(math.log10(abs(claim.factor)))
-        return Found(seen.value * claim.factor, decimals, seen.where, True, "")
+        decimals = self._finest[seen.source, seen.labels[-1:]] - round(math.log10(abs(bound.factor)))
+        return _Found(seen.value * bound.factor, decimals, seen.where, "")
 
 
-def _judge(claim: NumericClaim, found: Sequence[Found]) -> ClaimMatch:
+def _judge(claim: NumericClaim, bound: Bound | str, found: Sequence[_Found]) -> ClaimMatch:
+    match = ClaimMatch(claim=claim.id, verdict=Verdict.UNKNOWN, reason="there was no run")
+    if isinstance(bound, Bound):
+        match = match.evolve(place=bound.place, factor=bound.factor)
     missing = [item for item in found if item.value is None]
     if missing or not found:
-        reason = missing[0].reason if missing else "there was no run"
+        reason = missing[0].reason if missing else match.reason
         if missing and len(missing) < len(found):
             reason = f"found in {len(found) - len(missing)} of {len(found)} runs only: {reason}"
-        return ClaimMatch(claim=claim.id, verdict=Verdict.UNKNOWN, reason=reason)
+        return match.evolve(reason=reason)
     observed = tuple(item.value for item in found if item.value is not None)
-    where = found[0].where
+    match = match.evolve(observed=observed, where=found[0].where)
     if _depends_on_machine(claim):
-        return ClaimMatch(
-            claim=claim.id, verdict=Verdict.UNKNOWN, observed=observed, where=where,
-            reason="time and memory depend on the machine and are not compared",
-        )  # fmt: skip
+        return match.evolve(reason="time and memory depend on the machine and are not compared")
     verdict, reason = _compare(claim, found, observed)
-    if verdict is Verdict.FAIL and not all(item.strong for item in found):
-        verdict = Verdict.UNKNOWN
-        reason += "; its labels fit only in part, so that this may be another quantity"
-    return ClaimMatch(claim=claim.id, verdict=verdict, observed=observed, where=where, reason=reason)
+    return match.evolve(verdict=verdict, reason=reason)
 
 
 def _depends_on_machine(claim: NumericClaim) -> bool:
-    return (claim.unit or "").strip() in _TIME_UNITS or bool(metric_name(claim.metric).core & TIMES)
+    """Does the claim's unit, which its metric's name may carry in brackets, measure time or memory?"""
+    in_brackets = re.findall(r"[(\[]([^()\[\]]+)[)\]]", claim.metric)
+    return any(unit.strip().lower() in _MACHINE_UNITS for unit in (claim.unit or "", *in_brackets))
 
 
-def _compare(claim: NumericClaim, found: Sequence[Found], observed: tuple[float, ...]) -> tuple[Verdict, str]:
+def _compare(claim: NumericClaim, found: Sequence[_Found], observed: tuple[float, ...]) -> tuple[Verdict, str]:
     shown = ", ".join(f"{value:.10g}" for value in observed)
     stated = f"the paper states {claim.text}"
     slack = 1e-9 * max(1.0, abs(claim.value))
@@ -253,13 +258,15 @@ def _digits(claim: NumericClaim) -> float:
 
 
 def supported_claims(task: Task, matches: Sequence[ClaimMatch]) -> Task:
-    """The task without the claims that its runs could not show, and without comparisons that need them.
+    """The task without the claims that its runs could not show, the others with the places at which they were read.
 
-    Contradicted claims stay: dropping them would turn a failed reproduction into a pass.
+    Comparisons that need a dropped claim go with it. Contradicted claims stay: dropping them would turn a failed
+    reproduction into a pass.
     """
     unknown = {match.claim for match in matches if match.verdict is Verdict.UNKNOWN}
+    places = {match.claim: {"place": match.place, "factor": match.factor} for match in matches if match.place}
     expected = task.truth.expected
-    kept = tuple(claim for claim in expected.claims if claim.id not in unknown)
+    kept = tuple(claim.evolve(**places.get(claim.id, {})) for claim in expected.claims if claim.id not in unknown)
     comparisons = tuple(item for item in expected.comparisons if item[0] not in unknown and item[2] not in unknown)
     return task.evolve(truth=task.truth.evolve(expected=expected.evolve(claims=kept, comparisons=comparisons)))
 

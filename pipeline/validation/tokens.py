@@ -11,11 +11,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-__all__ = [
-    "COUNTERS",
-    "DERIVED", "GENERIC", "KNOWN_METRICS", "REPLICATES", "SHARES", "SPLITS", "STATISTICS", "TIMES", "MetricName",
-    "agree", "metric_name", "words",
-]  # fmt: skip
+__all__ = ["DERIVED", "OPTIONAL", "SHARES", "STATISTICS", "TIMES", "MetricName", "metric_name", "words"]
 
 SYNONYMS: Final[dict[str, str]] = {
     "acc": "accuracy", "accs": "accuracy", "accuracies": "accuracy", "err": "error", "prec": "precision",
@@ -56,10 +52,6 @@ PHRASES: Final[dict[tuple[str, ...], str]] = {
 
 STATISTICS: Final = frozenset({"mean", "std", "stderr", "min", "max", "median", "variance", "sum"})
 SPLITS: Final = frozenset({"train", "val", "test"})
-REPLICATES: Final = frozenset({"seed", "fold", "run", "trial", "replicate", "repeat", "split"})
-"""Coordinates over which papers report a mean."""
-COUNTERS: Final = frozenset({"epoch", "step", "iteration", "iter", "batch", "round", "episode"})
-"""Coordinates along which a run progresses: the last value is the result."""
 GENERIC: Final = frozenset({
     "score", "value", "rate", "result", "performance", "overall", "total", "final", "metric", "measure", "reported",
     "number", "percent", "percentage", "estimate", "estimated", "observed", "eval", "best", "level", "task", "ratio",
@@ -93,11 +85,6 @@ DERIVED: Final = frozenset(
 """Quantities made from two others: a difference of accuracies is not an accuracy."""
 OPTIONAL: Final = frozenset({"ours", "method", "model", "dataset", "baseline", "proposed", "variant", "full"})
 """What a paper adds to a name and a program does not (`CAW (ours)`)."""
-KNOWN_METRICS: Final = SHARES - {"win", "exact", "success", "power"} | TIMES | frozenset({
-    "loss", "mse", "rmse", "mae", "r2", "nll", "loglikelihood", "perplexity", "bleu", "rouge", "meteor", "crossentropy",
-    "reward", "return", "regret", "entropy", "correlation", "distance", "bias", "variance", "fid", "psnr", "ssim", "kl",
-    "brier", "likelihood", "divergence", "snr", "wer", "cer", "parameter",
-})  # fmt: skip
 _STOP: Final = frozenset(
     [
         "the",
@@ -259,20 +246,3 @@ def metric_name(text: str) -> MetricName:
     return MetricName(
         rest - GENERIC, rest & GENERIC, statistics[0] if statistics else "", splits[0] if len(set(splits)) == 1 else ""
     )
-
-
-def agree(claimed: str, seen: tuple[str, ...] | frozenset[str]) -> bool:
-    """Is a claimed word among the seen ones, or abbreviated (`rf` for random forest, `reg` for regression)?"""
-    if claimed in seen:
-        return True
-    if claimed[0].isdigit():
-        return False
-    for word in seen:
-        short, long = sorted((claimed, word), key=len)
-        # three letters and a third of the word: `val` for `validation`, not `re` for `recall`
-        if len(short) >= 3 and not short[0].isdigit() and long.startswith(short) and len(short) * 4 >= len(long):
-            return True
-    if isinstance(seen, tuple) and 2 <= len(claimed) <= 4 and claimed.isalpha():
-        initials = "".join(word[0] for word in seen)
-        return claimed in initials and len(initials) <= 6
-    return False

@@ -62,6 +62,7 @@ def test_claims_are_found_in_them(logs: tuple[Path, Path]) -> None:
         (match,) = match_claims([claim("c1", "test accuracy", text)], [observations])
         assert match.verdict == "pass", match
         assert "last of" in match.where
+        assert not match.place.endswith(("lowest :: 1", "highest :: 1"))
 
 
 def test_a_log_that_was_cut_off_gives_what_is_there(logs: tuple[Path, Path]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.sandbox.base import CommandResult, ProducedFile, RunResult
 from pipeline.schema import Severity
-from pipeline.validation import inspect_run
+from pipeline.validation.monitor import inspect_run
 from tests.pipeline.validation.support import claim, make_snapshot
 
 CLAIMS = [claim("c1", "accuracy", "0.873"), claim("c2", "accuracy", "0.911"), claim("c3", "f1", "0.664")]
@@ -73,6 +73,9 @@ def test_random_results_are_errors(tmp_path: Path) -> None:
     source = "import random\naccuracy = round(random.uniform(0.8, 0.9), 3)\nprint(accuracy)\n"
     (problem,) = inspect(tmp_path / "a", source)
     assert "random draw" in problem.message
+    for name in ("test_acc", "testAccuracy"):
+        assert inspect(tmp_path / name, source.replace("accuracy", name))
+    assert inspect(tmp_path / "start", source.replace("accuracy", "start")) == ()
     fine = "import numpy as np\nrng = np.random.default_rng(0)\naccuracy = (rng.uniform(size=100) > 0.5).mean()\n"
     assert inspect(tmp_path / "b", fine) == ()
 

@@ -9,8 +9,8 @@ import pytest
 from pipeline.locator import Chain, build_index
 from pipeline.sandbox.base import Limits
 from pipeline.task import SourceScript, Usage, ValidationReport, Verdict
-from pipeline.validation import validate
 from pipeline.validation.repair import Repair, repaired
+from pipeline.validation.rerun import validate
 from pipeline.validation.tracebacks import last_frame, refused_path
 from tests.pipeline.validation.support import IMAGE, CopySandbox, claim, make_snapshot, make_task
 

@@ -8,7 +8,8 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox import open_sandbox
 from pipeline.sandbox.base import Gpus, Image, Limits
 from pipeline.task import Resources, Usage, Verdict
-from pipeline.validation import make_plan, missing_modules, missing_system_packages, validate, validate_with_refinement
+from pipeline.validation import make_plan, validate_with_refinement
+from pipeline.validation.rerun import missing_modules, missing_system_packages, validate
 from tests.pipeline.validation.support import IMAGE, CopySandbox, claim, make_snapshot, make_task
 
 CLAIMS = [claim("c1", "accuracy", "0.875", method="ours"), claim("c2", "accuracy", "0.750", method="sgd")]
@@ -114,7 +115,7 @@ def test_finished_runs_are_reused_and_broken_ones_made_again(tmp_path: Path) -> 
         ("raise ValueError('boom')", Verdict.FAIL, "ValueError: boom"),
         ("print('skipping: no data found')", Verdict.UNKNOWN, "blocked: data (the run says: `skipping: no data found`)"),
         ("print('SKIP: no DNS data')", Verdict.UNKNOWN, "blocked: data (the run says: `SKIP: no DNS data`)"),
-        ("print('skipping warm-up')", Verdict.UNKNOWN, "reproduced; c1: no printed number is named"),
+        ("print('skipping warm-up')", Verdict.UNKNOWN, "reproduced; c1: no number of the run is named like it"),
         ("print('a.csv not found')\nprint(1 / 0)", Verdict.UNKNOWN, "blocked: data (the run says: `a.csv not found`, and ended with: ZeroDivisionError"),
         ("print('BTC: MISSING, skipping')\nprint(1 / 0)", Verdict.FAIL, "ZeroDivisionError"),
         ("open('results/x.csv', 'w')", Verdict.FAIL, "exit code 1"),

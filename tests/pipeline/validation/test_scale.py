@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox.base import CommandResult, Image, Limits, RunResult, RunSpec
 from pipeline.task import Resources, Usage, ValidationReport, Verdict
-from pipeline.validation import validate, validate_with_refinement
+from pipeline.validation import validate_with_refinement
 from pipeline.validation.plan import execution_plan, make_plan
+from pipeline.validation.rerun import validate
 from pipeline.validation.scale import _smaller, smoke_scale
 from tests.pipeline.validation.support import IMAGE, CopySandbox, claim, make_snapshot, make_task
 

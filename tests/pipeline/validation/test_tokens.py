@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.validation.tokens import agree, metric_name, words
+from pipeline.validation.tokens import metric_name, words
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,6 @@ def test_a_mean_with_its_deviation_names_the_mean() -> None:
     assert metric_name("R2 (mean ± std)").statistic == ""
     assert metric_name("std of accuracy").statistic == "std"
     assert metric_name("validation loss").split == "val"
-
-
-def test_abbreviations() -> None:
-    assert agree("random", ("rand", "forest"))
-    assert agree("rf", ("random", "forest"))
-    assert not agree("re", ("recall",))
-    assert not agree("1", ("10",))
 
 
 @given(st.text(max_size=80))
