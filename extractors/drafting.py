@@ -176,7 +176,7 @@ def draft_tables(document: Document, grounds: Sequence[Ground]) -> Drafted:
 
     Args:
         document: the structured reading.
-        grounds: which cells of which tables are claims; at most one ground a table.
+        grounds: which cells of which tables are claims; several grounds of one table share no cell.
     """
     drafter = _Drafter(document)
     made = [(draft, ground) for ground in grounds if (draft := drafter.draft(ground)) is not None]

@@ -62,7 +62,6 @@ def prediction(result: LocateResult) -> dict[str, Any]:
         "chain": [source.path for source in chain.sources] if chain else [],
         "not_found": location.not_found.model_dump(mode="json") if location.not_found else None,
         "confidence": round(location.confidence, 4),
-        "embeddings": location.embeddings,
         "sources": [source.model_dump(mode="json") for source in chain.sources] if chain else [],
         "usage": [step.model_dump(mode="json") for step in chain.usage] if chain else [],
         "problems": [problem.model_dump(mode="json") for problem in problems_of(result)],
@@ -71,9 +70,7 @@ def prediction(result: LocateResult) -> dict[str, Any]:
 
 def engine_words(result: LocateResult) -> str:
     """Who decided, for people."""
-    who = "keyless (rules)" if result.engine == "keyless" else result.engine
-    vectors = result.location.embeddings
-    return f"{who}, with likeness of meaning by {vectors}" if vectors else who
+    return "keyless (rules)" if result.engine == "keyless" else result.engine
 
 
 def explained(result: LocateResult, shown: int) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def draft_from_runs(
             found = _rehearsed(workspace, settings, sandbox, snapshot, document, Details(reporter, _STAGE), max_tasks)
             workspace.finish(_STAGE, key, found)
     claims = sum(len(draft.expected.claims) for draft in found.drafts.drafts[: len(found.evidence)])
-    reporter.end(_STAGE, f"{len(found.evidence)} tables of the paper came out of runs, with {claims} numbers")
+    reporter.end(_STAGE, f"{len(found.evidence)} tables (or parts of one) came out of runs, with {claims} numbers")
     return found
 
 
@@ -147,13 +147,13 @@ def _rehearsed(
     grounds = [_ground(match, by_run, _code_of(snapshot, by_run[match.source])) for match in chosen]
     made = draft_tables(document, grounds)
     behind = {
-        best.table: _evidence([_run_of(by_run, match) for match in (best, *also)])
+        (best.table, best.source): _evidence([_run_of(by_run, match) for match in (best, *also)])
         for best, also in zip(chosen, others, strict=True)
     }
     kept = made.result.drafts[:max_tasks]
     return DraftedFromRuns(
         drafts=DraftResult(drafts=kept, problems=(*made.result.problems, *problems)),
-        evidence=tuple(behind[ground.table] for ground in made.grounds[: len(kept)]),
+        evidence=tuple(behind[ground.table, ground.source] for ground in made.grounds[: len(kept)]),
     )
 
 
@@ -235,7 +235,10 @@ def _read_by(runs: Iterable[Rehearsal], committed: Iterable[_Held]) -> dict[str,
 def _choose(
     matches: Sequence[TableMatch], by_run: Mapping[str, _Held], read: Mapping[str, frozenset[str]]
 ) -> tuple[list[TableMatch], list[list[TableMatch]], list[Problem]]:
-    """For each table of the paper the run that gives most of it, the other runs that do, and what was set aside."""
+    """For each part of a table the run that gives most of it, the other runs that do, and what was set aside.
+
+    A table whose rows come from one command each has as many parts.
+    """
     order = {name: number for number, name in enumerate(by_run)}
     shipped: dict[int, set[str]] = {}
     for match in matches:
@@ -252,12 +255,22 @@ def _choose(
             problems.append(_problem(_where(match), f"{match.command}: {message}"))
             continue
         found.setdefault(match.table, []).append(match)
-    chosen, others = [], []
+    groups: list[list[TableMatch]] = []
     for members in found.values():
-        ranked = sorted(members, key=lambda item: (-len(item.cells), order[item.source]))
-        chosen.append(ranked[0])
-        others.append([item for item in ranked[1:] if 2 * len(item.cells) >= len(ranked[0].cells)])
-    return chosen, others, problems
+        parts: list[list[TableMatch]] = []
+        for match in sorted(members, key=lambda item: (-len(item.cells), order[item.source])):
+            shared = [len(_places(match) & _places(part[0])) for part in parts]
+            alike = [part for part, count in zip(parts, shared, strict=True) if 2 * count >= len(part[0].cells)]
+            if alike:
+                alike[0].append(match)
+            elif not any(shared):  # another row or column, by another command
+                parts.append([match])
+        groups += parts
+    return [group[0] for group in groups], [group[1:] for group in groups], problems
+
+
+def _places(match: TableMatch) -> set[tuple[int, int]]:
+    return {(cell.row, cell.column) for cell in match.cells}
 
 
 def _where(match: TableMatch) -> str:

@@ -30,8 +30,8 @@ class Settings(BaseSettings):
     repeats: int = Field(default=2, ge=1, le=100)
     """Clean re-executions per task; two are the least that show flakiness."""
     seeds: int = Field(default=5, ge=0, le=64)
-    """Further runs of a validated task with other random streams, which its bands are learnt from; 0: as printed.
-    Six values in all put the band's half-width at 2.8 standard deviations, twenty at 2.1."""
+    """Further runs of a validated task with other random streams, which its bands are learnt from; 0: as printed, else
+    at least 3. Six values in all put the band's half-width at 2.8 standard deviations, twenty at 2.1."""
     rehearsal_s: float = Field(default=1200.0, ge=0)
     """Wall time of all rehearsals of a repository's commands together; 0: nothing is run before it is drafted."""
     refinement_rounds: int = Field(default=3, ge=1, le=20)
@@ -56,6 +56,13 @@ class Settings(BaseSettings):
     """Hosts beside those of `pipeline/data/hosts.yaml`, separated by commas: `data.example.org,*.example.net`."""
     data_limit_mb: int = Field(default=2048, gt=0)
     """What one experiment may fetch; a file beyond it is asked about on a terminal, and refused elsewhere."""
+
+    @field_validator("seeds")
+    @classmethod
+    def _enough_seeds(cls, value: int) -> int:
+        if 0 < value < 3:  # two values give a band of 15.6 deviations, and a task whose seed is masked is then refused
+            raise ValueError(f"{value} further runs teach no band: 0 for none, else at least 3")
+        return value
 
     @field_validator("data_hosts", mode="before")
     @classmethod

@@ -339,7 +339,7 @@ def _location(
         belongs = 1.0 - ranking.confidence if ranking.chain is not None else ranking.confidence
         return Location(
             ranked=ranking.ranked, chain=None, not_found=NotFound(reason=reason, searched=searched),
-            confidence=round(belongs, 4), problems=tuple(problems), embeddings=ranking.embeddings,
+            confidence=round(belongs, 4), problems=tuple(problems),
         )  # fmt: skip
     sources = tuple(
         SourceScript(
@@ -364,7 +364,7 @@ def _location(
         problems.append(_against(f"the deterministic search decided {named}, the model {', '.join(chain.entries)}"))
     return Location(
         ranked=ranking.ranked, chain=chain, alternatives=alternatives, confidence=chain.confidence,
-        problems=tuple(problems), embeddings=ranking.embeddings,
+        problems=tuple(problems),
     )  # fmt: skip
 
 

@@ -46,8 +46,6 @@ class Location(Record):
     not_found: NotFound | None = None
     confidence: float
     problems: tuple[Problem, ...] = ()
-    embeddings: str | None = None
-    """An embedding model that took part in a stored result of an earlier version; none does now."""
 
 
 def locate(index: RepositoryIndex, query: TaskQuery, *, max_alternatives: int = 3) -> Location:

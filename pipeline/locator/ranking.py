@@ -35,9 +35,6 @@ _NAMED_PART: Final = 0.5
 """What a library file counts of which the question names a definition."""
 _COMPOUND: Final = re.compile(r"[a-z\d][A-Z]|[A-Za-z\d]_[A-Za-z\d]")
 """A name of several words: one word alone (`train`, `Model`) is said in prose without meaning a definition."""
-_ODDS: Final = 2.5
-"""Makes differences of scores the logarithm of how much likelier one file is than another, for who reads them so; by
-maximum likelihood 2.43 on published tasks, 2.56 on others. It changes no order."""
 _SHOWN: Final = 4
 """Words given as a reason."""
 
@@ -112,7 +109,7 @@ def rank(index: RepositoryIndex, words: QueryWords, *, without: str = "") -> Ran
         "readme": _README * _readmes(index, words),
     }
     scores = sum((value for name, value in signals.items() if name != without), np.zeros(index.size))
-    scores *= _ODDS * _shares(index, words, stated)
+    scores *= _shares(index, words, stated)
     order = sorted(range(index.size), key=lambda number: (-round(float(scores[number]), 9), index.facts[number].path))
     return Ranking(index, words, scores, stated, order)
 

@@ -74,3 +74,18 @@ def test_a_run_that_reads_the_shipped_numbers_gives_nothing_and_the_file_is_draf
     told = " ".join(problem.message for problem in made.drafts.problems)
     assert "no run gives its numbers; 4 stand in results.csv" in told
     assert "no task: it states 1 of the 3 numbers" in told
+
+
+def test_rows_that_come_from_one_command_each_are_tasks_of_their_own() -> None:
+    """Seen on a table of three options priced by three scripts: the second one was taken for another way to the first."""
+    one, two, both = held("run:ridge", "run"), held("run:lasso", "run"), held("run:all", "run")
+    first = match_of(one).evolve(cells=match_of(one).cells[:2])
+    second = match_of(two).evolve(cells=match_of(two).cells[2:])
+    by_run = {"run:ridge": one, "run:lasso": two, "run:all": both}
+    read: dict[str, frozenset[str]] = {name: frozenset() for name in by_run}
+    chosen, others, _ = _choose([first, second], by_run, read)
+    assert [match.source for match in chosen] == ["run:ridge", "run:lasso"]
+    assert others == [[], []]
+    chosen, others, _ = _choose([first, second, match_of(both)], by_run, read)
+    assert [match.source for match in chosen] == ["run:all"]
+    assert [match.source for match in others[0]] == ["run:ridge", "run:lasso"]
