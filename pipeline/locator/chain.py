@@ -65,8 +65,11 @@ def _grow(ranking: Ranking, seed: str) -> ChainPlan | None:
     plan = ChainPlan(seed, [])
     if kind in {"shell", "make"}:
         plan.entries = _targets(ranking, seed)
-        plan.members[seed] = "wrapper"
-        plan.because[seed] = f"runs {', '.join(plan.entries)}"
+        if len(plan.entries) > _MAX_STEPS:  # all experiments of a repository: the one of the task, and not the list
+            plan.entries = [best] if (best := _best(ranking, plan.entries)) else []
+        else:
+            plan.members[seed] = "wrapper"
+            plan.because[seed] = f"runs {', '.join(plan.entries)}"
     elif kind == "document":
         stated = [unit.command.target for unit in index.units if unit.command.path == seed]
         plan.entries = [best] if (best := _best(ranking, stated)) else []
