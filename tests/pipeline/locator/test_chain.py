@@ -65,3 +65,15 @@ def test_commands_in_a_block_that_is_marked_as_python_are_commands(tmp_path: Pat
     readme = "# Mazes\n\n```python\n# first\npython train.py\n```\n\n```python\nimport train\ntrain.main()\n```\n"
     index = build_index(make(tmp_path, {"README.md": readme, "train.py": CONFIGURED}))
     assert [(command.target, command.line) for command in index.links.commands] == [("train.py", 5)]
+
+
+def test_a_script_that_runs_every_experiment_is_a_list_to_choose_from(tmp_path: Path) -> None:
+    """A bug it records: all scripts of a `run_all.sh` were masked for the task of one, siblings included."""
+    names = ("moons", "rings", "spirals", "xor")
+    files = {f"{name}.py": RUN.replace("{what}", f"Accuracy on {name}.") for name in names}
+    files["run_all.sh"] = "#!/bin/sh\n" + "".join(f"# accuracy on {name}\npython {name}.py\n" for name in names)
+    index = build_index(make(tmp_path, files))
+    ranking = rank(index, QueryWords.of(TaskQuery(question="What is the accuracy of all methods on spirals?")))
+    plans = plan_chains(ranking, 3)
+    assert plans[0].entries == ["spirals.py"]
+    assert all("run_all.sh" not in plan.members for plan in plans)
