@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 import yaml
-from packaging.utils import canonicalize_name
+from packaging.utils import InvalidName, canonicalize_name
 
 from pipeline.repository import Snapshot
 from pipeline.schema import Record
@@ -58,7 +58,12 @@ def distribution_of(module: str) -> str | None:
         name = ".".join(parts[:length])
         if name in names:
             return names[name]
-    return parts[0].replace("_", "-")
+    name = parts[0].replace("_", "-")
+    try:
+        canonicalize_name(name, validate=True)
+    except InvalidName:  # `_helper`, `données`: no package of the index can be called so
+        return None
+    return name
 
 
 def provided_by(module: str) -> frozenset[str]:

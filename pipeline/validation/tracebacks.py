@@ -74,8 +74,8 @@ def refused_path(log: str, snapshot: Snapshot) -> Refused | None:
     """The path for which the last traceback ended; None when the log ends otherwise."""
     tail = log[max(0, log.rfind(TRACEBACK)) :]
     frame = last_frame(log, snapshot)
-    if folder := _NO_FOLDER.search(tail):
-        return _told(posixpath.join(folder[1], "file"), True, frame)
+    if folders := _NO_FOLDER.findall(tail):  # the last one: above it a frame of pandas shows the message unfilled
+        return _told(posixpath.join(folders[-1], "file"), True, frame)
     found = list(_REFUSED.finditer(tail))
     if not found:
         return None

@@ -94,6 +94,9 @@ def test_imports_local_standard_guarded_and_type_checking(tmp_path: Path) -> Non
     assert found == {"yaml": False, "sklearn": False, "cupy": True, "matplotlib": False, "google.protobuf": False}
     assert distribution_of("cv2") == "opencv-python-headless"
     assert distribution_of("some_tool.x") == "some-tool"
+    # a repository imported `_baai_ablation_n10`, a file of its authors' machine, and curation ended with a traceback
+    assert distribution_of("_some_tool") is None
+    assert distribution_of("données") is None
 
 
 def test_notebooks_are_read_and_get_what_executes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

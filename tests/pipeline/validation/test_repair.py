@@ -173,7 +173,10 @@ def test_places_in_tracebacks(tmp_path: Path) -> None:
     refused = refused_path(log, snapshot)
     assert refused is not None
     assert (refused.path, refused.writing, refused.rooted) == ("data/x.csv", False, True)
-    pandas = "Traceback (most recent call last):\nOSError: Cannot save file into a non-existent directory: 'a/b'\n"
+    pandas = (
+        "Traceback (most recent call last):\n    raise OSError(rf\"Cannot save file into a non-existent directory: '{parent}'\")\n"
+        "OSError: Cannot save file into a non-existent directory: 'a/b'\n"
+    )
     refused = refused_path(pandas, snapshot)
     assert refused is not None
     assert (refused.path, refused.writing) == ("a/b/file", True)
