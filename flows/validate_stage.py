@@ -99,7 +99,9 @@ class ValidateStage:
         reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
         if report.verdict is Verdict.UNKNOWN:
             return task.evolve(status=Status.LOCATED, status_reason=f"not validated: {reason}")
-        rejected = task.evolve(status=Status.REJECTED, status_reason=f"not reproduced: {reason}")
+        compared = any(match.observed for attempt in refined.attempts for match in attempt.report.matches)
+        outcome = "not reproduced" if compared else "does not run"  # nothing is said of numbers that nobody saw
+        rejected = task.evolve(status=Status.REJECTED, status_reason=f"{outcome}: {reason}")
         tried = "; ".join(
             f"{attempt.candidate.entries[0]}: {_tellable(attempt.report)}" for attempt in refined.attempts
         )

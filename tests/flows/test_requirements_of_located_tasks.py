@@ -131,6 +131,7 @@ def test_a_chain_that_does_not_reproduce_its_claims_is_recorded_too(
     stage = stage_of(sandbox)
     task = stage.validated(located(stage, value="0.400"))
     assert (task.status, sandbox.witnessed) == (Status.REJECTED, 1)
+    assert task.status_reason.startswith("not reproduced: ")
     assert task.truth.requirements
 
 
@@ -142,6 +143,7 @@ def test_where_nothing_ran_the_requirements_are_unknown_and_the_task_says_so(
     task = stage.validated(located(stage, "broken.py"))
     assert task.validation is not None
     assert task.validation.verdict is not Verdict.PASS
+    assert task.status_reason.startswith("does not run: ")  # of numbers that nobody saw nothing is said
     assert (task.truth.requirements, task.truth.ran, sandbox.witnessed) == ((), (), 0)
     assert unknown(task) == ["requirements unknown: nothing ran"]
     assert unknown(stage.validated(Located(task=task, chains=located(stage).chains))) == []  # another chain runs
