@@ -44,7 +44,7 @@ from pipeline.witness.launch import can_witness, permute_data_files, with_witnes
 from pipeline.witness.read import read_witness
 from pipeline.witness.records import Perturbation, WitnessReport
 
-__all__ = ["PATCH", "execution_limits", "validate_execution"]
+__all__ = ["PATCH", "execution_limits", "refuse_interrupted", "validate_execution"]
 
 PATCH: Final = "patch.diff"
 _STAGE: Final = "execution"
@@ -57,6 +57,24 @@ _AMOUNT: Final = 1_299_709
 """By which the seeds of a submission are moved; not one of those by which a task's own were."""
 _SLOWED: Final = frozenset({FailureKind.RUN_TIMEOUT, FailureKind.RUN_OUT_OF_MEMORY, FailureKind.RUN_DISK_FULL})
 _CACHES: Final = ("**/__pycache__/*", "**/*.pyc", "**/.cache/*", "**/.ipynb_checkpoints/*")
+
+
+def refuse_interrupted(result: RunResult, task: str) -> None:
+    """Raise for a run that was ended by us: it has no outcome, not even an unknown one.
+
+    Args:
+        result: of a re-execution.
+        task: whose.
+
+    Raises:
+        ExpbenchError: `INTERRUPTED`.
+    """
+    if result.failure is FailureKind.INTERRUPTED:
+        raise ExpbenchError(
+            FailureKind.INTERRUPTED, f"re-execution of {task}", result.message or "interrupted",
+            consequence="Its outcome is not known yet",
+            next_step="Run the same command with --resume: it is re-executed",
+        )  # fmt: skip
 
 
 def execution_limits(limits: EpisodeLimits) -> Limits:
@@ -321,14 +339,7 @@ class _Rerun:
                 scratch=self.scratch / "witness", permute=self._given_functions(),
             )  # fmt: skip
         result = self.sandbox.run(image, tree, spec, out=log, owner=self.owner)
-        if result.failure is FailureKind.INTERRUPTED:  # ended by us: the run has no outcome, not even an unknown one
-            raise ExpbenchError(
-                FailureKind.INTERRUPTED,
-                f"re-execution of {self.task.id}",
-                result.message or "interrupted",
-                consequence="Its outcome is not known yet",
-                next_step="Run the same command with --resume: it is re-executed",
-            )
+        refuse_interrupted(result, self.task.id)
         witness = None
         if perturbation is not None:
             witness = read_witness(log, perturbation=perturbation, amount=_AMOUNT).evolve(files_permuted=permuted)

@@ -18,7 +18,7 @@ from flows.draft_stage import Drafted, describe_model, draft
 from flows.engines import ModelEngine, ModelOptions, model_config, open_model, parameters_of, with_prompts
 from flows.estimate import estimate
 from flows.outcome import Outcome
-from flows.rehearse_stage import draft_from_runs
+from flows.rehearse_stage import RunEvidence, draft_from_runs
 from flows.shared_runs import SharedRuns
 from flows.summary import write_summary
 from flows.task_stages import TaskStages
@@ -204,13 +204,14 @@ def _stages(
     ran = None
     if engine is None and settings.rehearsal_s > 0:
         ran = draft_from_runs(workspace, settings, sandbox, snapshot, document, reporter, info.inputs.max_tasks)
+    evidence: tuple[RunEvidence, ...] = ()
     if ran is not None and ran.drafts.drafts:
+        evidence = ran.evidence
         workspace.write_json(workspace.paper_dir(info.paper_id) / "drafts.json", ran.drafts)
         drafted = Drafted(ran.drafts)
     else:  # nothing could be run, or nothing that ran gives the paper's numbers: drafts that no run supports
         drafted = draft(workspace, info, document, engine, settings, reporter)
     drafts = drafted.drafts
-    evidence = ran.evidence if ran is not None and ran.drafts.drafts else ()
     stages = TaskStages(
         workspace=workspace,
         settings=settings,

@@ -51,12 +51,9 @@ _DRAWN: Final = "plot "
 class RunEvidence(Record):
     """The runs that gave the numbers of one task."""
 
-    run: Rehearsal
-    """The one that is drafted: it gave most of them."""
-    others: tuple[Rehearsal, ...] = ()
-    """Others that gave at least half of them: each gives the answer away as well."""
-    chains: tuple[Chain, ...]
-    """Of these runs, in the same order."""
+    runs: tuple[Rehearsal, ...]
+    """First the one that is drafted, which gave most of them; then others that gave at least half of them: each gives
+    the answer away as well."""
 
 
 class DraftedFromRuns(Record):
@@ -147,7 +144,7 @@ def _rehearsed(
     grounds = [_ground(match, by_run, _code_of(snapshot, by_run[match.source])) for match in chosen]
     made = draft_tables(document, grounds)
     behind = {
-        (best.table, best.source): _evidence([_run_of(by_run, match) for match in (best, *also)])
+        (best.table, best.source): RunEvidence(runs=tuple(_run_of(by_run, match) for match in (best, *also)))
         for best, also in zip(chosen, others, strict=True)
     }
     kept = made.result.drafts[:max_tasks]
@@ -180,11 +177,6 @@ def _ground(match: TableMatch, held: Mapping[str, _Held], code: str = "") -> Gro
             if name and value:
                 keys.setdefault(normalize(value), name)
     return ground_of(match, code, keys, fields)
-
-
-def _evidence(runs: Sequence[Rehearsal]) -> RunEvidence:
-    chains = tuple(_chain(run) for run in runs)
-    return RunEvidence(run=runs[0], others=tuple(runs[1:]), chains=chains)
 
 
 class _Summary(Record):
@@ -259,7 +251,7 @@ def _choose(
     for members in found.values():
         parts: list[list[TableMatch]] = []
         for match in sorted(members, key=lambda item: (-len(item.cells), order[item.source])):
-            shared = [len(_places(match) & _places(part[0])) for part in parts]
+            shared = [len(match.places & part[0].places) for part in parts]
             alike = [part for part, count in zip(parts, shared, strict=True) if 2 * count >= len(part[0].cells)]
             if alike:
                 alike[0].append(match)
@@ -267,10 +259,6 @@ def _choose(
                 parts.append([match])
         groups += parts
     return [group[0] for group in groups], [group[1:] for group in groups], problems
-
-
-def _places(match: TableMatch) -> set[tuple[int, int]]:
-    return {(cell.row, cell.column) for cell in match.cells}
 
 
 def _where(match: TableMatch) -> str:
@@ -349,13 +337,12 @@ def from_run(task: Task, evidence: RunEvidence, snapshot: Snapshot, all_: Sequen
         snapshot: the repository.
         all_: the runs of all tasks of the paper: what runs for each of them tells none from another.
     """
-    same = {(item.path, item.name) for other in all_ if other is not evidence for item in other.run.functions}
-    runs = (evidence.run, *evidence.others)
+    same = {(item.path, item.name) for other in all_ if other is not evidence for item in other.runs[0].functions}
+    chains = tuple(_chain(run) for run in evidence.runs)
     tasks = [
-        _with_run(task, run, chain, snapshot, same, evidence.chains)
-        for run, chain in zip(runs, evidence.chains, strict=True)
+        _with_run(task, run, chain, snapshot, same, chains) for run, chain in zip(evidence.runs, chains, strict=True)
     ]
-    return Located(task=tasks[0], chains=evidence.chains, rehearsed=tuple(tasks))
+    return Located(task=tasks[0], chains=chains, rehearsed=tuple(tasks))
 
 
 def _with_run(

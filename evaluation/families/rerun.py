@@ -26,7 +26,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from evaluation.checkout import Checkout, fresh_checkout
 from evaluation.episode import EpisodeFolder, EpisodeLimits
-from evaluation.execution import execution_limits
+from evaluation.execution import execution_limits, refuse_interrupted
 from evaluation.lock import environment_spec
 from evaluation.submission import REPRODUCE, Submission
 from evaluation.task import EvaluationTask
@@ -314,12 +314,7 @@ class Rerun:
         command = Command(argv=("bash", "-c", line))
         spec = RunSpec(commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus)
         result = self.sandbox.run(image, tree, spec, out=log, owner=self.owner)
-        if result.failure is FailureKind.INTERRUPTED:
-            raise ExpbenchError(
-                FailureKind.INTERRUPTED, f"re-execution of {self.task.id}", result.message or "interrupted",
-                consequence="Its outcome is not known yet",
-                next_step="Run the same command with --resume: it is re-executed",
-            )  # fmt: skip
+        refuse_interrupted(result, self.task.id)
         asked = (_bytes(log / "files" / _ASKED) or b"").decode("utf-8", "replace").split()
         there = {name.removeprefix("there:") for name in asked if name.startswith("there:")}
         verdict, reason = _ended(result, log, script)

@@ -18,7 +18,7 @@ from evaluation.integrity.patch import PatchFile, apply_hunks, parse_patch
 from evaluation.integrity.shell import SimpleCommand, commands_in_python, here_documents, read_commands
 from evaluation.submission import REPRODUCE, RESPONSE, Submission
 from evaluation.task import EvaluationTask
-from evaluation.trajectory import CommandRun, End, Event, FileChange, ModelTurn, ToolResult, TrajectoryHead, Utterance
+from evaluation.trajectory import CommandRun, Event, FileChange, ModelTurn, ToolResult, TrajectoryHead, Utterance
 from evaluation.trajectory_io import read_trajectory
 from evaluation.verdicts import ExecutionReport
 from pipeline.errors import ExpbenchError
@@ -33,7 +33,6 @@ __all__ = [
     "first_word",
     "is_code",
     "load_material",
-    "missing_record",
     "normalised",
 ]
 
@@ -240,15 +239,6 @@ def read_text(path: Path) -> str:
             return stream.read(LIMIT).decode("utf-8", "replace")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return ""
-
-
-def missing_record(material: Material) -> str:
-    """Why something may have happened that no event shows; empty when the trajectory is whole."""
-    if material.head is None:
-        return "there is no trajectory"
-    if not any(isinstance(event, End) for event in material.events):
-        return "the trajectory has no end"
-    return "a part of the trajectory could not be read" if material.problems else ""
 
 
 def load_material(task: EvaluationTask, folder: EpisodeFolder, submission: Submission) -> Material:

@@ -73,10 +73,9 @@ def judge_implementation(
         return _all(truth, Verdict.UNKNOWN, "nothing of it was seen running")
     confirmed = confirmation(material.execution, conclusion, len(truth.expected.claims))
     ran = {(item.path, item.name): item for item in witness.functions}
-    seeds = tuple(seed for process in witness.processes for seed in process.seeds)
     told = recognised(material.task.public, truth)
     items = [
-        _verdict(number, item, truth, ran, seeds, told, seeds_only=bool(confirmed))
+        _verdict(number, item, truth, ran, witness.seeds, told, seeds_only=bool(confirmed))
         for number, item in enumerate(truth.requirements)
     ]
     if confirmed:  # what ran with other settings did so, however near its numbers come: three seeds for ten

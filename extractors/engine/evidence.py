@@ -149,15 +149,6 @@ class Paper:
             row_labels=table.row_labels(row), column_headers=table.column_headers(column),
         )  # fmt: skip
 
-    def cell_with(self, table: Table, text: str) -> TableEvidence | None:
-        """The first cell of a table whose text is `text`, blanks and kinds of dashes apart."""
-        wanted = compact(text)[0]
-        for row, cells in enumerate(table.grid):
-            for column, cell in enumerate(cells):
-                if wanted and compact(cell)[0] == wanted:
-                    return self.cell(table, row, column)
-        return None
-
     # --- words ---
 
     def knows(self, text: str) -> bool:

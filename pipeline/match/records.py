@@ -63,6 +63,11 @@ class TableMatch(Record):
     chance: float
     """log10 of a bound of the probability that so much agrees by accident, corrected for all that was tried."""
 
+    @property
+    def places(self) -> frozenset[tuple[int, int, int]]:
+        """(row, column, part) of its cells."""
+        return frozenset((cell.row, cell.column, cell.part) for cell in self.cells)
+
 
 class ProseMatch(Record):
     """A number of a sentence and the number of a source that it states."""

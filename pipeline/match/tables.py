@@ -132,11 +132,7 @@ def _covered(grid: Grid, edges: Edges, holding: Holding, found: Sequence[TableMa
     possible = {(number.row, number.column, number.part) for number in numbers}
     source = holding.sources[0]
     alike = [match for match in found if (match.origin, match.command) == (source.origin, source.command)]
-    return any(len(match.cells) > len(possible) and possible <= _places(match) for match in alike)
-
-
-def _places(match: TableMatch) -> set[tuple[int | None, int | None, int]]:
-    return {(cell.row, cell.column, cell.part) for cell in match.cells}
+    return any(len(match.cells) > len(possible) and possible <= match.places for match in alike)
 
 
 def _best_alignment(grid: Grid, holding: Holding, edges: Edges, promise: float) -> tuple[Grid, Alignment, View] | None:
@@ -205,6 +201,6 @@ def _shows(larger: TableMatch, match: TableMatch) -> bool:
         return True
     if len(larger.cells) <= len(match.cells):
         return False
-    own = _places(match)
+    own = match.places
     files = {cell.source for cell in match.cells} <= {cell.source for cell in larger.cells}
-    return len(own & _places(larger)) >= (_NEARLY if files else 1.0) * len(own)
+    return len(own & larger.places) >= (_NEARLY if files else 1.0) * len(own)

@@ -321,7 +321,7 @@ def _witnessed(report: WitnessReport | None, mapped: Collection[tuple[str, str]]
 
     return {
         "functions": report.functions,
-        "seeds": tuple(dict.fromkeys(seed for process in report.processes for seed in process.seeds)),
+        "seeds": report.seeds,
         "reads": own(path for process in report.processes for path in process.reads),
         "writes": own(path for process in report.processes for path in process.writes),
     }

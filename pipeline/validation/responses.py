@@ -83,7 +83,7 @@ def learn_responses(
         return _noted(task, "what ran is not known: the chain does not run with a witness beside it")
     ran = plain.witness.functions
     needs = tuple(f"file {path}" for path in _data_read(plain.witness, task, snapshot))
-    truth = task.truth.evolve(ran=ran, seeds=_seeds(plain.witness), data_needs=needs, responses=())
+    truth = task.truth.evolve(ran=ran, seeds=plain.witness.seeds, data_needs=needs, responses=())
     if not seeds or not task.truth.expected.claims:
         return task.evolve(truth=truth)
     moved: list[_Run] = []
@@ -160,10 +160,6 @@ def _data_read(witness: WitnessReport, task: Task, snapshot: Snapshot) -> list[s
     text = "\n".join(snapshot.text(path) for path in sorted(code & own))
     found = [path for path in read if path in own and path not in written and not path.endswith(_CODE)]
     return [path for path in found if re.search(rf"(?<![\w.-]){re.escape(posixpath.basename(path))}(?!\w)", text)]
-
-
-def _seeds(witness: WitnessReport) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(seed for process in witness.processes for seed in process.seeds))
 
 
 def _differs(one: Mapping[str, float], other: Mapping[str, float]) -> bool:

@@ -128,6 +128,11 @@ class WitnessReport(StoredRecord):
         return tuple(_joined(group) for group in groups.values())
 
     @property
+    def seeds(self) -> tuple[str, ...]:
+        """Of all processes together, each once."""
+        return tuple(dict.fromkeys(seed for process in self.processes for seed in process.seeds))
+
+    @property
     def touched(self) -> int:
         """How often it changed something: in all processes, and in data files before they began."""
         return self.files_permuted + sum(process.touched for process in self.processes)
