@@ -327,7 +327,12 @@ class _Rerun:
         """One run of the tree as it is, and where the reported numbers occur in it."""
         command = Command(argv=("bash", REPRODUCE))
         gpus = Gpus(count=self.limits.gpus) if self.limits.gpus else None
-        spec = RunSpec(commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus)
+        truth = self.task.truth
+        # the author's own paths, where the original's run has them: a submission may start from the original's code
+        links = truth.mapped if truth is not None and self.sandbox.name == "docker" else ()
+        spec = RunSpec(
+            commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus, links=links
+        )  # fmt: skip
         self.reporter.step(_STAGE, f"{self.task.id}: bash {REPRODUCE}")
         if not self.witnessing:
             perturbation = None

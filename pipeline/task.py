@@ -225,7 +225,7 @@ class ExperimentTruth(Record):
     seeds: tuple[str, ...] = ()
     """Distinct seeds that the chain gave to random generators when it was re-executed."""
     mapped: tuple[tuple[str, str], ...] = ()
-    """(absolute path of the author's that the code names, file of the repository that runs see there)."""
+    """(absolute path of the author's that the code names, file or folder of the repository that runs find there)."""
     responses: tuple[Response, ...] = ()
     """How the claims answer when the chain is run under perturbations: what an honest submission has to answer to."""
 

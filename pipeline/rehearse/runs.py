@@ -24,7 +24,7 @@ from pipeline.errors import FailureKind
 from pipeline.files import remove_tree
 from pipeline.locator import RepositoryIndex
 from pipeline.progress import Reporter, SilentReporter
-from pipeline.rehearse.authors_paths import find_committed
+from pipeline.rehearse.authors_paths import Places, place_authors_path
 from pipeline.rehearse.kept import KeptRun, KeptRuns
 from pipeline.rehearse.records import Rehearsal
 from pipeline.sandbox.base import Limits, StopHandle, StoppableSandbox
@@ -244,7 +244,7 @@ class _Stage:
         """One candidate: run, put right what it misses and the repository has, run again."""
         snapshot = self.index.snapshot
         usage: tuple[Usage, ...] = (candidate.usage,)
-        mapped: tuple[tuple[str, str], ...] = ()
+        mapped: Places = ()
         repairs: tuple[str, ...] = ()
         data: DataRecord | None = None
         spent = 0.0
@@ -259,9 +259,10 @@ class _Stage:
             best = tried if best is None or number is None or number == len(usage) - 1 else best
             if run.result.failure is not FailureKind.RUN_FAILED or number is None:
                 break
-            path = find_committed(run.directory, number, snapshot, mapped) if self.kept.maps else None
-            if path is not None:
-                mapped = (*mapped, path)
+            cwd = usage[number].directory
+            places = place_authors_path(run.directory, number, snapshot, cwd, mapped) if self.kept.maps else None
+            if places is not None:
+                mapped = places
                 continue
             if data is None and diagnose(snapshot, run.result, run.directory).kind == "network":
                 data = self.kept.fetch(run, usage, mapped, built, limits)
@@ -331,7 +332,7 @@ def _told(candidate: Candidate, tried: _Tried, report: WitnessReport | None) -> 
     """What a reader has to know of how it was run."""
     where = candidate.where
     said = [f"put right: {what}" for what in tried.repairs]
-    said += [f"`{path}` is the author's: `{own}` of the repository was put there" for path, own in tried.mapped]
+    said += [f"`{path}` is the author's: `{own}` of the repository is found there" for path, own in tried.mapped]
     for file in tried.data.files if tried.data is not None else ():
         said.append(
             f"downloaded before the run: {file.url} ({file.size} bytes, sha256 {file.sha256[:16]}, {file.licence})"

@@ -115,6 +115,9 @@ class RunSpec(Record):
     """Glob patterns of files that are never copied out nor reported (caches); wins over `keep`."""
     mounts: tuple[ReadOnlyMount, ...] = ()
     """Docker only."""
+    links: tuple[tuple[str, str], ...] = ()
+    """(absolute path, at least two levels deep, file or folder of the tree that is found and written there). Docker
+    only."""
     outbox: str | None = Field(default=None, pattern=r"^/[A-Za-z0-9._-]+$")
     """A writable directory beside the tree, copied out to `<out>/outbox`; it counts towards the disk limit. Docker
     only."""

@@ -27,7 +27,7 @@ from pipeline.task import Band, NumericClaim, Task
 from pipeline.validation.numbers import half_unit
 from pipeline.validation.outcome import match_claims, prediction_reach
 from pipeline.validation.outputs import read_run
-from pipeline.validation.plan import execution_plan, make_plan, mapped_mounts
+from pipeline.validation.plan import execution_plan, make_plan
 from pipeline.witness.launch import can_witness, permute_data_files, with_witness
 from pipeline.witness.read import read_witness
 from pipeline.witness.records import FunctionRun, Perturbation, Response, WitnessReport
@@ -123,7 +123,6 @@ class _Series:
                 tree = scratch / "tree"
                 shutil.copytree(self.snapshot.root, tree, symlinks=True)
                 changed = permute_data_files(tree, [file.path for file in self.snapshot.files])
-                spec = spec.evolve(mounts=mapped_mounts(tree, self.task.truth.mapped))
             return self._run(spec, tree, scratch / "witness", directory, perturbation, amount, permute, changed)
 
     def _run(
