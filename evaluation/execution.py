@@ -30,6 +30,7 @@ from evaluation.reported_numbers import occurs, trace_numbers
 from evaluation.submission import REPRODUCE, Submission
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import Counterfactual, ExecutionReport, NumberTrace
+from pipeline.data.phase import with_data
 from pipeline.digests import file_digest
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
 from pipeline.files import remove_tree
@@ -333,6 +334,8 @@ class _Rerun:
         spec = RunSpec(
             commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus, links=links
         )  # fmt: skip
+        if truth is not None and truth.data is not None and self.sandbox.name == "docker":
+            spec = with_data(spec, truth.data)
         self.reporter.step(_STAGE, f"{self.task.id}: bash {REPRODUCE}")
         if not self.witnessing:
             perturbation = None

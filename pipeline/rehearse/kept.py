@@ -12,7 +12,8 @@ from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
-from pipeline.data import DataPhase, DataRecord, with_data
+from pipeline.data.phase import DataPhase, with_data
+from pipeline.data.records import DataRecord
 from pipeline.digests import digest_of
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
 from pipeline.files import remove_tree, replace_directory, write_text

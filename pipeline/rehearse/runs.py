@@ -10,7 +10,6 @@ Non-goals: comparing with the paper (`pipeline.match`), repeats, perturbations (
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from pipeline.data import DataPhase, DataRecord
+from pipeline.data.phase import DataPhase
+from pipeline.data.records import DataRecord
 from pipeline.errors import FailureKind
 from pipeline.files import remove_tree
 from pipeline.locator import RepositoryIndex
@@ -28,6 +28,7 @@ from pipeline.rehearse.authors_paths import Places, place_authors_path
 from pipeline.rehearse.kept import KeptRun, KeptRuns
 from pipeline.rehearse.records import Rehearsal
 from pipeline.sandbox.base import Limits, StopHandle, StoppableSandbox
+from pipeline.sandbox.lanes import count_lanes
 from pipeline.schema import Problem, Severity
 from pipeline.survey import Candidate
 from pipeline.task import Usage
@@ -50,8 +51,6 @@ _FIRST_SHARE: Final = 0.5
 _ENVIRONMENT_ROUNDS: Final = 3
 _REPAIRS: Final = 8
 """Runs of one candidate that each put one thing right: paths of the author's come one by one."""
-_LANES: Final = 2
-_SPARE_MB: Final = 1024
 
 
 def rehearse(
@@ -84,7 +83,7 @@ def rehearse(
     remove_tree(out)
     stop = StopHandle()
     kept = KeptRuns(index.snapshot, sandbox, cache / "rehearsals", owner, stop, data)
-    stage = _Stage(index, environments, kept, limits, out, reporter or SilentReporter(), _lanes(limits), budget_s)
+    stage = _Stage(index, environments, kept, limits, out, reporter or SilentReporter(), count_lanes(limits), budget_s)
     stage.reporter.start(_STAGE, len(candidates))
     projects = _projects(index, candidates)
     try:
@@ -102,14 +101,6 @@ def rehearse(
         raise
     stage.reporter.end(_STAGE)
     return tuple(stage.rehearsal(candidate, projects) for candidate in candidates)
-
-
-def _lanes(limits: Limits) -> int:
-    """How many commands run at a time: two where there are processors and memory for two."""
-    fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text("ascii").splitlines())
-    free_mb = int(fields["MemAvailable"].split()[0]) // 1024
-    enough = free_mb >= _LANES * (limits.memory_mb + limits.disk_mb) + _SPARE_MB
-    return _LANES if enough and len(os.sched_getaffinity(0)) >= _LANES else 1
 
 
 @dataclass(frozen=True)

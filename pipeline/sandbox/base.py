@@ -123,6 +123,9 @@ class RunSpec(Record):
     only."""
     gpus: Gpus | None = None
     """Docker only."""
+    witness: str = ""
+    """Of a run with a witness: digest of the run without it and of what the witness does. Its mounts and outbox have
+    names that nobody can know ahead, so that equal runs are told by this."""
     launcher: tuple[str, ...] = ()
     """What each command is started by (a program of ours that becomes it); no part of the command in any message."""
     dns: str | None = None

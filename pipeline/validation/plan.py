@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Sequence
 from typing import Final
 
+from pipeline.data.phase import with_data
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.execution_plan import ExecutionPlan, PlannedCommand, RunScale
 from pipeline.repository import Snapshot
@@ -86,12 +87,13 @@ def make_plan(
         scale: of a plan without a smoke scale only `full`. A smoke run asks for no GPU and ends within ten minutes.
 
     Raises:
-        ExpbenchError: `RECORD_INVALID`, it has no commands or one that leaves the repository.
+        ExpbenchError: `RECORD_INVALID`, it has no commands or one that leaves the repository; `DATA_UNAVAILABLE`, what
+            it downloads is not in the cache.
     """
     plan = plan or execution_plan(task, snapshot)
     planned = plan.smoke if scale == "smoke" else plan.commands
     smoke = scale == "smoke"
-    return RunSpec(
+    spec = RunSpec(
         commands=tuple(
             Command(argv=with_seed(snapshot, Usage(argv=step.argv, directory=step.directory), repeat),
                     directory=step.directory)
@@ -102,6 +104,7 @@ def make_plan(
         limits=limits.evolve(wall_s=min(limits.wall_s, _SMOKE_WALL_S)) if smoke else limits,
         gpus=None if smoke else _gpus(task),
     )  # fmt: skip
+    return spec if task.truth.data is None else with_data(spec, task.truth.data)
 
 
 def run_variables(snapshot: Snapshot, directories: Sequence[str]) -> dict[str, str]:

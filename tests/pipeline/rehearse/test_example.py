@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.data import DataPhase
+from pipeline.data.phase import DataPhase
 from pipeline.locator import RepositoryIndex, build_index
 from pipeline.progress import SilentReporter
 from pipeline.rehearse import Rehearsal, read_rehearsal, rehearse

@@ -111,7 +111,7 @@ def test_a_slow_command_is_tried_longer_only_after_the_others_and_the_budget_say
     found = case.rehearse()
     assert [item.failure for item in found.values()] == [None, None]
     case.root = tmp_path / "again"
-    monkeypatch.setattr(runs, "_lanes", lambda limits: 1)
+    monkeypatch.setattr(runs, "count_lanes", lambda limits: 1)
     found = case.rehearse(budget_s=1.0, per_command_s=50.0)
     assert not found["quick.py"].ran
     assert found["quick.py"].message.startswith("not run: the budget of 1 s")
