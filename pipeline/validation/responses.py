@@ -34,7 +34,7 @@ from pipeline.witness.launch import can_witness, permute_data_files, with_witnes
 from pipeline.witness.read import read_witness
 from pipeline.witness.records import FunctionRun, Perturbation, Response, WitnessReport
 
-__all__ = ["AMOUNTS", "RECORDED_RUN", "band_of_seeds", "learn_responses", "seed_nobody_has"]
+__all__ = ["AMOUNTS", "RECORDED_RUN", "band_of_seeds", "computed", "learn_responses", "seed_nobody_has"]
 
 AMOUNTS: Final = tuple(104_729 + 7_919 * number for number in range(64))
 """By which seeds are moved, run by run; far from the small numbers that people choose, so that no run meets another."""
@@ -198,6 +198,20 @@ def _with_band(claim: NumericClaim, plain: _Run, moved: Sequence[_Run]) -> Numer
     if len(seen) <= _FEWEST:
         return claim
     return claim.evolve(band=band_of_seeds(claim, seen))
+
+
+def computed(task: Task) -> bool:
+    """Do most of the numbers that a task's run gave move when it is perturbed? Then they stand nowhere as they are.
+
+    Args:
+        task: validated, with what `learn_responses` learnt.
+    """
+    matches = task.validation.matches if task.validation is not None else ()
+    plain = {match.claim: match.observed[0] for match in matches if match.observed}
+    moved = {
+        claim for response in task.truth.responses for claim, value in response.values if value != plain.get(claim)
+    }
+    return 2 * len(moved & set(plain)) > len(plain)
 
 
 def band_of_seeds(claim: NumericClaim, seen: Sequence[float]) -> Band:
