@@ -334,8 +334,8 @@ class _Rerun:
         spec = RunSpec(
             commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus, links=links
         )  # fmt: skip
-        if truth is not None and truth.data is not None and self.sandbox.name == "docker":
-            spec = with_data(spec, truth.data)
+        if self.task.data is not None and self.sandbox.name == "docker":
+            spec = with_data(spec, self.task.data)
         self.reporter.step(_STAGE, f"{self.task.id}: bash {REPRODUCE}")
         if not self.witnessing:
             perturbation = None
