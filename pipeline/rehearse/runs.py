@@ -44,10 +44,9 @@ __all__ = ["rehearse"]
 
 _STAGE: Final = "rehearse"
 _COMPONENT: Final = "rehearse"
-_FIRST_S: Final = 60.0
-"""How long everything is tried at first: the quick half of published scripts ends within a minute here."""
-_FIRST_SHARE: Final = 0.5
-"""Of the budget, for these first tries; the rest is for commands that take longer."""
+_ROUNDS: Final = ((60.0, 0.5), (300.0, 0.8))
+"""How long everything is tried at first, and which share of the budget may be used up then: the quick half of published
+scripts ends within a minute here. The rest of the budget is for commands that take longer."""
 _ENVIRONMENT_ROUNDS: Final = 3
 _REPAIRS: Final = 8
 """Runs of one candidate that each put one thing right: paths of the author's come one by one."""
@@ -56,7 +55,7 @@ _REPAIRS: Final = 8
 def rehearse(
     candidates: Sequence[Candidate], *, index: RepositoryIndex, environments: Environments, sandbox: StoppableSandbox,
     limits: Limits, out: Path, cache: Path, owner: str, reporter: Reporter | None = None, budget_s: float = 1200.0,
-    per_command_s: float = 300.0, data: DataPhase | None = None,
+    per_command_s: float = 900.0, data: DataPhase | None = None,
 ) -> tuple[Rehearsal, ...]:  # fmt: skip
     """Run each candidate once, within the budget.
 
@@ -89,7 +88,8 @@ def rehearse(
     try:
         for project in projects:
             project.extend(stage)
-        for wall_s, share in ((min(_FIRST_S, per_command_s), _FIRST_SHARE), (per_command_s, 1.0)):
+        for most_s, share in (*_ROUNDS, (per_command_s, 1.0)):
+            wall_s = min(most_s, per_command_s)
             pending = [candidate for candidate in candidates if not stage.ended(candidate, wall_s)]
             for _ in range(_ENVIRONMENT_ROUNDS):
                 stage.run(pending, projects, wall_s, share)
