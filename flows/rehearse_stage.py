@@ -115,6 +115,7 @@ def draft_from_runs(
         "stage": _STAGE, "versions": [STAGE_VERSIONS[name] for name in ("extract", "draft", "locate", "validate")],
         "document": document.sha256, "commit": snapshot.ref.commit, "sandbox": sandbox.name,
         "limits": settings.limits.model_dump(mode="json"), "budget": settings.rehearsal_s, "max_tasks": max_tasks,
+        "data": [settings.data, *settings.data_hosts, settings.data_limit_mb],
     }  # fmt: skip
     reporter.start(_STAGE)
     found = workspace.finished(_STAGE, key, DraftedFromRuns)

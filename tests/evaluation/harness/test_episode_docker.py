@@ -295,7 +295,12 @@ def test_agents_and_re_executions_get_what_the_original_downloads(
     with serve_data_host("download.pytorch.org") as host:
         host.pages["download.pytorch.org/score.txt"] = Page(b"0.375", "text/plain")
         record = DataPhase(tmp_path / "cache", upstream=host.upstream).fetch(
-            spec, image, task.masked_repository, sandbox=runner.agent_step.sandbox, out=tmp_path / "data", owner="tests-data"
+            spec,
+            image,
+            task.masked_repository,
+            sandbox=runner.agent_step.sandbox,
+            out=tmp_path / "data",
+            owner="tests-data",
         )
     go(runner, task.evolve(truth=task.truth.evolve(data=record.kept)))
     folder = episode_folder(root, task.id, 0)
