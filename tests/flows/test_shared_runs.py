@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flows.shared_runs import SharedRuns
-from pipeline.sandbox.base import Command, RunSpec
+from pipeline.sandbox.base import Command, Image, RunResult, RunSpec
 from pipeline.witness.launch import with_witness
 from pipeline.witness.records import Perturbation
 from tests.pipeline.validation.support import IMAGE, CopySandbox
@@ -31,7 +31,7 @@ def out(tmp_path: Path, task: str, repeat: str) -> Path:
 class Sandbox(CopySandbox):
     """Makes the directory that it is given, as the others do."""
 
-    def run(self, image, tree, spec, *, out, owner):  # type: ignore[no-untyped-def]
+    def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
         out.mkdir(parents=True, exist_ok=True)
         return super().run(image, tree, spec, out=out, owner=owner)
 
