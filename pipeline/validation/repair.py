@@ -3,7 +3,7 @@
 A failed run says what it missed. Three wants are met by the repository itself: a path that only fits another working
 directory, a folder for output that git cannot hold while it is empty, and results that an earlier step makes. The last
 one is known from what documents and wrappers run before the same command, or from the one script that names the file
-and writes files. Nothing is guessed about data that nobody can make here.
+and writes files. Nothing is guessed about data that nobody can make here; cells of a notebook that need none still run.
 
 Non-goals: missing modules and libraries (see `rerun.missing_modules`); other scripts (see `refine`).
 """
@@ -24,7 +24,7 @@ from pipeline.locator.links import KnownCommand
 from pipeline.repository import Snapshot
 from pipeline.task import SourceScript, Usage, ValidationReport
 from pipeline.validation.commands import started_path
-from pipeline.validation.diagnosis import read_tail
+from pipeline.validation.diagnosis import missing_in_log, read_tail
 from pipeline.validation.tracebacks import Refused, refused_path
 
 __all__ = ["CommandRepair", "Repair", "repaired", "repaired_commands", "stopped_commands"]
@@ -39,6 +39,7 @@ _WRITING: Final = re.compile(
     r"json\.dump|pickle\.dump|yaml\.dump|write_text|write_bytes|csv\.writer|DictWriter)\b|\bopen\([^\n]*['\"][wax]b?['\"]"
 )
 _CODE: Final = (".py", ".ipynb")
+_ALLOW: Final = "--allow-errors"
 _TEST: Final = re.compile(r"(?:^|/)(?:tests?/|test_|conftest\.py)|_test\.py$")
 
 
@@ -103,7 +104,11 @@ def repaired_commands(
         found = _elsewhere(usage, number, script, refused, tree) or _with_folder(usage, number, refused, tree)
         if found is not None:
             return found
-    found = _prepared(usage, number, script, index, known) or _produced(usage, number, script, refused, tree, known)
+    found = (
+        _prepared(usage, number, script, index, known)
+        or _produced(usage, number, script, refused, tree, known)
+        or _past_errors(usage, number, f"{error}\n{printed}")
+    )
     return None if found is not None and any(step.argv in slow for step in found.usage) else found
 
 
@@ -277,6 +282,20 @@ def _produced(
     what = f"{makers[0]} first: {reason}"
     step = Usage(argv=("python", makers[0]), reason=reason)
     return _with_steps(usage, number, [step], makers, what)
+
+
+def _past_errors(usage: Sequence[Usage], number: int, log: str) -> CommandRepair | None:
+    """A notebook whose failing cells are passed over, as its reader does: what the others show is a part of it.
+
+    Seen: three scenarios, of which the data of two are not in the repository. A missing module is the environment's.
+    """
+    argv = usage[number].argv
+    if "nbconvert" not in argv or _ALLOW in argv or missing_in_log(log):
+        return None
+    step = usage[number].evolve(argv=(*argv, _ALLOW))
+    return CommandRepair(
+        (*usage[:number], step, *usage[number + 1 :]), "cells of the notebook that fail are passed over"
+    )
 
 
 def _makes(code: str, name: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from pipeline.locator import Chain, build_index
 from pipeline.sandbox.base import Limits
 from pipeline.task import SourceScript, Usage, ValidationReport, Verdict
-from pipeline.validation.repair import Repair, repaired
+from pipeline.validation.repair import Repair, repaired, repaired_commands
 from pipeline.validation.rerun import validate
 from pipeline.validation.tracebacks import last_frame, refused_path
 from tests.pipeline.validation.support import IMAGE, CopySandbox, claim, make_snapshot, make_task
@@ -182,3 +182,17 @@ def test_places_in_tracebacks(tmp_path: Path) -> None:
     assert (refused.path, refused.writing) == ("a/b/file", True)
     assert refused_path("ValueError: 'x'\n", snapshot) is None
     assert last_frame("no traceback", snapshot) is None
+
+
+def test_cells_of_a_notebook_that_fail_are_passed_over_once_it_misses_no_module(tmp_path: Path) -> None:
+    snapshot = make_snapshot(tmp_path / "tree", {"study.ipynb": '{"cells": []}'})
+    index = build_index(snapshot)
+    usage = (Usage(argv=("python", "-m", "nbconvert", "--execute", "study.ipynb")),)
+    log = tmp_path / "0.stderr"
+    log.write_text("ModuleNotFoundError: No module named 'surely_not_there'\n")
+    assert repaired_commands(usage, 0, tmp_path, snapshot=snapshot, index=index) is None
+    log.write_text("FileNotFoundError: [Errno 2] No such file or directory: 'prices.csv'\n")
+    found = repaired_commands(usage, 0, tmp_path, snapshot=snapshot, index=index)
+    assert found is not None
+    assert found.usage[0].argv == (*usage[0].argv, "--allow-errors")
+    assert repaired_commands(found.usage, 0, tmp_path, snapshot=snapshot, index=index) is None
