@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from flows.cli import app
 from flows.locate_inputs import at_commit
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm.protocol_server import ProtocolServer, Script, turns
+from tests.doubles.protocol_server import ProtocolServer, Script, turns
 from tests.extractors.engine.reader import Reader
 from tests.llm_fixtures import no_ambient_model  # noqa: F401
 from tests.pipeline.locator.repositories import PROJECT, make

@@ -22,9 +22,9 @@ from evaluation.trajectory_io import read_trajectory
 from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, ViolationKind
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import register_secret
-from pipeline.llm.protocol_server import ProtocolServer, Script, Turn
 from pipeline.sandbox import StopHandle
 from pipeline.task import SourceScript, Usage, Verdict
+from tests.doubles.protocol_server import ProtocolServer, Script, Turn
 from tests.evaluation.harness.support import ASKING, HONEST, KEY, SMALL, tiny_runner, tiny_tasks
 
 pytestmark = pytest.mark.docker
