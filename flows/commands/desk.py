@@ -58,7 +58,7 @@ def desk(
             print_value({"directory": str(directory.resolve()), "url": url, "environment": environment}, True)
         else:
             typer.echo("".join(f"export {name}={value}\n" for name, value in environment.items()), nl=False)
-            typer.echo(f"# for the shells of clients, e.g. expbench curate ... --engine model; requests: {directory}/inbox")
+            typer.echo(f"# for clients, e.g. expbench curate ... --engine model; requests: {directory}/inbox")
         asyncio.run(DeskServer(folder).serve(listener))
 
 
