@@ -30,6 +30,7 @@ from evaluation.reported_numbers import occurs, trace_numbers
 from evaluation.submission import REPRODUCE, Submission
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import Counterfactual, ExecutionReport, NumberTrace
+from pipeline.data.phase import with_data
 from pipeline.digests import file_digest
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
 from pipeline.files import remove_tree
@@ -327,7 +328,14 @@ class _Rerun:
         """One run of the tree as it is, and where the reported numbers occur in it."""
         command = Command(argv=("bash", REPRODUCE))
         gpus = Gpus(count=self.limits.gpus) if self.limits.gpus else None
-        spec = RunSpec(commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus)
+        truth = self.task.truth
+        # the author's own paths, where the original's run has them: a submission may start from the original's code
+        links = truth.mapped if truth is not None and self.sandbox.name == "docker" else ()
+        spec = RunSpec(
+            commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus, links=links
+        )  # fmt: skip
+        if self.task.data is not None and self.sandbox.name == "docker":
+            spec = with_data(spec, self.task.data)
         self.reporter.step(_STAGE, f"{self.task.id}: bash {REPRODUCE}")
         if not self.witnessing:
             perturbation = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipeline.data.records import KeptData
 from pipeline.digests import digest_of
 from pipeline.schema import Record
 from pipeline.task import ExperimentTruth, MaskedPath, NumericClaim, PublicTask
@@ -38,6 +39,12 @@ class EvaluationTask(Record):
     def id(self) -> str:
         """The task's id."""
         return self.public.id
+
+    @property
+    def data(self) -> KeptData | None:
+        """What the original's runs download; agents and re-executions get the same, where it is in the cache."""
+        kept = self.truth.data if self.truth else None
+        return kept if kept is not None and kept.directory.is_dir() else None
 
     @property
     def claims(self) -> tuple[NumericClaim, ...]:

@@ -17,7 +17,7 @@ from extractors._roles import Roles, roles_of
 from extractors.answers import states_answer
 from extractors.claims import normalize, printed_band
 from extractors.method import Method
-from extractors.naming import ClaimedCell, Naming
+from extractors.naming import NO_NAME, ClaimedCell, Naming
 from extractors.outcome import compose_expected, repeats_claims
 from extractors.prose import shown_names
 from pipeline.match.records import CellMatch, TableMatch
@@ -67,6 +67,8 @@ class Ground(NamedTuple):
     """Text of the files that ran for it: names, docstrings, comments."""
     keys: Mapping[str, str] = {}
     """Label of the paper -> name of the artefact's key that holds it (`method`), where one does."""
+    fields: frozenset[str] = frozenset()
+    """Names of all fields of the artefact that the table's lines stand for, those of no claim included."""
 
 
 def ground_of(
@@ -88,7 +90,16 @@ def ground_of(
         )
         for c in match.cells
     )
-    return Ground(match.table, cells, match.origin, match.source, match.missed, code, keys or {})
+    return Ground(
+        match.table,
+        cells,
+        match.origin,
+        match.source,
+        match.missed,
+        code,
+        keys or {},
+        frozenset(name for _, name in match.fields),
+    )
 
 
 def stated(document: Document, table: int) -> Ground:
@@ -197,7 +208,7 @@ class _Drafter:
         table = self.document.tables[ground.table]
         where = f"{table.label} (page {table.page})"
         reading = self.reading
-        naming = Naming(table, ground.cells[:MAX_CLAIMS], ground.keys)
+        naming = Naming(table, ground.cells[:MAX_CLAIMS], ground.keys, ground.fields)
         claims = self._claims(table, naming, ground, where)
         if len(claims) < FEWEST:
             self._say(where, "no task: its labels do not tell its numbers apart")
@@ -312,13 +323,14 @@ def _confidence(table: Table, ground: Ground, questions: int) -> float:
 def _question(table: Table, metrics: Sequence[str], roles: Roles, probe: Draft) -> str:
     """What is compared, on what, by which measure, as the labels say; with the caption where it tells no result."""
     measured = shown_names(metrics)
+    in_ = "" if metrics == (NO_NAME,) else f" in {measured}"
     named = [axis for axis in roles.axes if axis.kind == "name"]
     swept = [axis for axis in roles.axes if axis.kind == "number"]
     over = "".join(f" as {axis.name} goes from {axis.values[0]} to {axis.values[-1]}" for axis in swept)
     if named:
         first, others = named[0], named[1:]
         across = "".join(f", for each of {shown_names(axis.values)}" for axis in others)
-        text = f"How do {shown_names(first.values)} compare in {measured}{across}{over}?"
+        text = f"How do {shown_names(first.values)} compare{in_}{across}{over}?"
     elif swept:
         text = f"How does {measured} change{over}?"
     else:

@@ -12,6 +12,7 @@ from extractors.answers import states_answer
 from pipeline.locator.text import tokens
 from pipeline.paper import SectionKind
 from pipeline.task import Draft, Expected
+from pipeline.validation.numbers import find_numbers
 
 __all__ = ["Method"]
 
@@ -43,11 +44,13 @@ class Method:
     def borne_out(self, code: str, expected: Expected) -> list[Line]:
         """The whole sentences that the code bears out most, in reading order; none of a passage that tells a result.
 
+        A number with digits behind its point that the code does not set is an outcome, of this experiment or another.
+
         Args:
             code: text of the files behind the numbers; nothing is borne out by none.
             expected: the outcome, which must stay hidden.
         """
-        spoken = frozenset(tokens(code))
+        spoken, settings = frozenset(tokens(code)), _fractions(code)
         probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
         scored: list[tuple[float, Line]] = []
         for line, words in zip(self._reading.lines, self._words, strict=True):
@@ -57,7 +60,7 @@ class Method:
             if section is not None and section.kind in _ELSEWHERE:
                 continue
             held = self._sum(words & spoken)
-            if held >= _BORNE_OUT * self._sum(words):
+            if held >= _BORNE_OUT * self._sum(words) and _fractions(line.text) <= settings:
                 scored.append((held, line))
         near = {line.passage for _, line in scored}
         telling = {
@@ -69,3 +72,9 @@ class Method:
 
     def _sum(self, words: Iterable[str]) -> float:
         return sum(self._bits.get(word, 0.0) for word in words)
+
+
+def _fractions(text: str) -> frozenset[float]:
+    """The numbers that print with digits behind a point, without their sign."""
+    found = [number for line in text.splitlines() for number in find_numbers(line) if "." in number.text]
+    return frozenset(abs(number.value) for number in found)

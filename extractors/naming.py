@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import median
 from typing import Final, Literal, NamedTuple
@@ -20,7 +20,7 @@ from pipeline.locator.text import tokens
 from pipeline.paper import Quantity, Table
 from pipeline.task import Condition
 
-__all__ = ["UNNAMED", "ClaimedCell", "Naming", "is_numeric", "split_unit"]
+__all__ = ["NO_NAME", "UNNAMED", "ClaimedCell", "Naming", "is_numeric", "split_unit"]
 
 _UNIT: Final = re.compile(
     r"[\[(]\s*(?P<unit>%|percent|(?:×\s?)?10[−-]\d+\s?\w*|[µμnmk]?s|secs?|seconds|min(?:utes)?|h(?:ours)?|[kMGT]i?B|dB|"
@@ -30,11 +30,14 @@ _SIGNS: Final = re.compile(r"[↑↓▲▼†‡§∗]|\(\s*\)|\[\s*\]|\*+$")
 _NUMERIC: Final = re.compile(r"(?:[^\W\d_]{1,3}\s?=\s?)?[−–+-]?[\d., ]*\d\s?(?:%|[kKM])?(?:e-?\d+)?")
 """A number, also as the value of a symbol: `n = 400`."""
 _PHRASE: Final = re.compile(r"(?:^|[.:;,(])\s*(?P<phrase>[^.:;,()\[\]]{2,60}?)\s*$")
+_WORD: Final = re.compile(r"[^\s\[\](),;:/|=]+")
 _SAME_DECIMALS: Final = 0.75
 """Share of numbers that print with as many digits: those of one measure do, but for `100` among `97.5`."""
 _APART: Final = 10.0
 """Factor between the middles of two columns that do not overlap from which on they measure different things."""
 
+NO_NAME: Final = "value"
+"""What a measure is called that neither labels nor artefact name."""
 UNNAMED: Final = {"row": "row", "column": "setting"}
 """What a condition is called that neither header nor artefact names."""
 
@@ -61,10 +64,13 @@ class Naming:
         table: the table.
         cells: those whose numbers are claims.
         keys: label of the paper -> name of the artefact's key that holds it, where one does.
+        fields: names of all fields of the artefact that the table's lines stand for, claimed or not.
     """
 
-    def __init__(self, table: Table, cells: Sequence[ClaimedCell], keys: Mapping[str, str]) -> None:
-        self._table, self._cells, self._keys = table, cells, keys
+    def __init__(
+        self, table: Table, cells: Sequence[ClaimedCell], keys: Mapping[str, str], fields: Collection[str] = ()
+    ) -> None:
+        self._table, self._cells, self._keys, self._fields = table, cells, keys, frozenset(fields)
         self._quantities = {(cell.row, cell.column): cell.quantity for cell in table.cells}
         self._beside: dict[int, list[tuple[Level, str]]] = {}
         self._above: dict[int, list[tuple[Level, str]]] = {}
@@ -118,7 +124,9 @@ class Naming:
         """All numbers are of one field: its name is the measure, as the paper spells it where a label is spelled so."""
         for level in self._levels():
             groups = self._grouped(level)
-            if len(groups) == 1 and _plain(next(iter(groups))) == _plain(field):
+            # where other columns stand for other fields, a column's header is the measure however its field is called
+            of_columns = len(self._fields) > 1 and level[0] == "column" and not any(map(is_numeric, groups))
+            if len(groups) == 1 and (of_columns or _plain(next(iter(groups))) == _plain(field)):
                 self.level = level
                 return
         told = _caption_measure(self._table.caption)
@@ -161,11 +169,14 @@ class Naming:
     def _ask(self) -> str:
         """No name for the measure: the reviewer gives it."""
         innermost = next((groups for level in self._levels() if (groups := self._grouped(level))), {})
+        if shared := _shared_words(innermost):
+            self.doubt = f"is {shared!r} what its numbers measure? All labels of its columns say it"
+            return shared
         if len(innermost) > 1 and not all(map(is_numeric, innermost)):
             self.doubt = f"what do its numbers measure, and {_or_conditions(innermost)}"
         else:
             self.doubt = "what do its numbers measure? Neither its labels nor its numbers say it"
-        return "value"
+        return NO_NAME
 
     # --- the names ---
 
@@ -195,7 +206,7 @@ class Naming:
         for name, text in pairs:
             seen[name] += 1
             conditions.append(Condition(name=name if seen[name] == 1 else f"{name} {seen[name]}", value=text))
-        return metric or "value", unit, tuple(conditions)
+        return metric or NO_NAME, unit, tuple(conditions)
 
     def _name(self, level: Level) -> str:
         """What the header calls a column of row labels, and one header a row of them; empty where none does."""
@@ -268,6 +279,14 @@ def _caption_measure(caption: str) -> str:
         return ""
     phrase = _PHRASE.search(caption[: units[0].start()])
     return normalize(phrase["phrase"]) if phrase else ""
+
+
+def _shared_words(labels: Iterable[str]) -> str:
+    """What all labels have in common, as the first spells it: `R²` of `R²(xD)`, `R²(xB)` and `Avg R²`; empty of one."""
+    words = [_WORD.findall(label) for label in labels]
+    if len(words) <= 1:
+        return ""
+    return " ".join(word for word in words[0] if not is_numeric(word) and all(word in other for other in words[1:]))
 
 
 def _or_conditions(groups: Mapping[str, object]) -> str:

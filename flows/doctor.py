@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from pipeline.errors import ExpbenchError
+from pipeline.sandbox.lanes import available_memory_mb
 from pipeline.schema import Record
 from pipeline.settings import Settings
 
@@ -322,8 +323,8 @@ def _disk(cache: Path) -> Check:
 
 def _memory() -> Check:
     try:
-        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text("ascii").splitlines())
-        total, free = (int(fields[name].split()[0]) * 1024 / _GB for name in ("MemTotal", "MemAvailable"))
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / _GB
+        free = available_memory_mb() / 1024
     except (OSError, KeyError, ValueError):
         return Check(name="memory", status=CheckStatus.WARN, detail="not known on this system")
     detail = f"{free:.1f} of {total:.1f} GB available, {os.cpu_count()} CPUs"

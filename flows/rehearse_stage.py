@@ -7,6 +7,7 @@ command and environment.
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from extractors.claims import normalize
 from extractors.drafting import FEWEST, DraftResult, Ground, as_stated, draft_tables, ground_of
 from extractors.keyless import draft_tasks
 from flows.chains import Located
-from pipeline.data import open_data_phase
+from flows.shared_runs import SharedRuns
+from flows.validate_stage import ValidateStage
+from pipeline.data.phase import open_data_phase
 from pipeline.locator import Chain, build_index
 from pipeline.match.records import Source, TableMatch
 from pipeline.match.tables import match_tables
@@ -28,6 +31,7 @@ from pipeline.repository import Snapshot
 from pipeline.requirements import requirements_of_run
 from pipeline.sandbox import StoppableSandbox
 from pipeline.schema import Problem, Record, Severity
+from pipeline.scratch import scratch_directory
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.survey import list_candidates
@@ -36,9 +40,15 @@ from pipeline.validation.environments import Environments
 from pipeline.validation.observation import Observation
 from pipeline.validation.outputs import read_file
 from pipeline.validation.places import places_of
+from pipeline.validation.plan import make_plan
+from pipeline.validation.rerun import FIRST_RUN
+from pipeline.validation.resolution import PYTHON
+from pipeline.validation.responses import RECORDED_RUN
 from pipeline.version import STAGE_VERSIONS
+from pipeline.witness.launch import with_witness
+from pipeline.witness.records import Perturbation
 
-__all__ = ["DraftedFromRuns", "RunEvidence", "code_of", "draft_from_runs", "from_run"]
+__all__ = ["DraftedFromRuns", "RunEvidence", "adopt_rehearsals", "code_of", "draft_from_runs", "from_run"]
 
 _STAGE: Final = "rehearse"
 _MAX_COMMITTED: Final = 200_000
@@ -105,6 +115,7 @@ def draft_from_runs(
         "stage": _STAGE, "versions": [STAGE_VERSIONS[name] for name in ("extract", "draft", "locate", "validate")],
         "document": document.sha256, "commit": snapshot.ref.commit, "sandbox": sandbox.name,
         "limits": settings.limits.model_dump(mode="json"), "budget": settings.rehearsal_s, "max_tasks": max_tasks,
+        "data": [settings.data, *settings.data_hosts, settings.data_limit_mb],
     }  # fmt: skip
     reporter.start(_STAGE)
     found = workspace.finished(_STAGE, key, DraftedFromRuns)
@@ -352,10 +363,38 @@ def _with_run(
     requirements = requirements_of_run(run.functions, snapshot=snapshot, entries=chain.entries, elsewhere=same)
     truth = task.truth.evolve(
         sources=chain.sources, usage=chain.usage, requirements=requirements, ran=run.functions, seeds=run.seeds,
-        mapped=run.mapped, equivalents=_equivalents(chain, chains),
+        mapped=run.mapped, data=None if run.data is None else run.data.kept, equivalents=_equivalents(chain, chains),
     )  # fmt: skip
     environment = run.environment or task.environment
     return task.evolve(status=Status.LOCATED, truth=truth, environment=environment)
+
+
+def adopt_rehearsals(shared: SharedRuns, located: Located, evidence: RunEvidence, stage: ValidateStage) -> None:
+    """Take a rehearsal that ended well for the first clean run with the same commands, and for the recorded one.
+
+    It ran the same files in the same environment in a sandbox of its own, and what it gave was not looked for before.
+
+    Args:
+        shared: where the runs of the tasks are kept.
+        located: from `from_run`.
+        evidence: its runs.
+        stage: what validates the task.
+    """
+    for task, run in zip(located.rehearsed, evidence.runs, strict=True):
+        spec = make_plan(task, stage.snapshot, limits=stage.settings.limits)
+        ran = [(step.argv, posixpath.normpath(step.directory)) for step in run.usage]
+        same = [(command.argv, command.directory) for command in spec.commands] == ran
+        if run.failure is not None or run.result is None or run.directory is None or not same:
+            continue
+        image, root = stage.image_of(task), stage.snapshot.root
+        if image.digest != run.image:
+            continue
+        shared.adopt(image, root, spec, FIRST_RUN, out=run.directory, result=run.result)
+        if run.witnessed:
+            with scratch_directory() as scratch:
+                python = task.environment.python or PYTHON
+                spec = with_witness(spec, perturbation=Perturbation.NONE, amount=0, python=python, scratch=scratch)
+            shared.adopt(image, root, spec, RECORDED_RUN, out=run.directory, result=run.result)
 
 
 def _equivalents(own: Chain, chains: Sequence[Chain]) -> tuple[SourceScript, ...]:

@@ -1,8 +1,9 @@
 """Run the same thing once: tasks of one paper often share a script, and then the very same execution serves them all.
 
-Two runs are the same when image, tree (by content), commands, environment, limits and the ordinal of the repeat are
-equal. Repeats are never merged: `run-1` and `run-2` of a task are two executions. What is shared is also what a resumed
-run finds again after an interruption between an execution and its report.
+Two runs are the same when image, tree (by content), commands, environment, limits, witness and the ordinal of the
+repeat are equal. Repeats are never merged: `run-1` and `run-2` of a task are two executions. What is shared is also
+what a resumed run finds again after an interruption between an execution and its report, and a rehearsal that ran a
+task's very commands (`adopt`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["SharedRuns"]
 
 
 class SharedRuns:
-    """A `Sandbox` that keeps finished runs under `root` and hands out copies."""
+    """A `Sandbox` that keeps finished runs under `root` and hands out copies; runs may be asked for at a time."""
 
     def __init__(self, sandbox: Sandbox, root: Path) -> None:
         self._sandbox = sandbox
@@ -43,15 +44,7 @@ class SharedRuns:
 
     def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
         """The run with this image, tree, spec and repeat (the name of `out`): executed now, or copied when finished."""
-        key = digest_of(
-            {
-                "image": image.digest,
-                "tree": tree_digest(tree),
-                "spec": spec.model_dump(mode="json"),
-                "repeat": out.name,
-            }
-        )
-        kept = self._root / key[:32]
+        kept = self._kept(image, tree, spec, out.name)
         result = _read(kept / "result.json")
         if result is None:
             with replace_directory(kept) as fresh:
@@ -63,9 +56,31 @@ class SharedRuns:
         shutil.copytree(kept / "out", out, symlinks=True, dirs_exist_ok=True)
         return result
 
+    def adopt(self, image: Image, tree: Path, spec: RunSpec, repeat: str, *, out: Path, result: RunResult) -> None:
+        """Take a run that ended well elsewhere for the one with this image, tree, spec and repeat.
+
+        Args:
+            image: its environment.
+            tree: what it ran on.
+            spec: what was run; its limits may have been narrower, as it met none.
+            repeat: name of the run that it stands for.
+            out: what it left behind; copied.
+            result: how it went.
+        """
+        kept = self._kept(image, tree, spec, repeat)
+        if _read(kept / "result.json") is None:
+            with replace_directory(kept) as fresh:
+                shutil.copytree(out, fresh / "out", symlinks=True)
+                (fresh / "result.json").write_text(result.model_dump_json(), encoding="utf-8")
+
     def reap(self, owner: str) -> int:
         """As the sandbox below."""
         return self._sandbox.reap(owner)
+
+    def _kept(self, image: Image, tree: Path, spec: RunSpec, repeat: str) -> Path:
+        run = spec.witness or spec.model_dump(mode="json")
+        key = digest_of({"image": image.digest, "tree": tree_digest(tree), "spec": run, "repeat": repeat})
+        return self._root / key[:32]
 
 
 def _read(path: Path) -> RunResult | None:

@@ -20,8 +20,9 @@ from flows.chains import Located, with_chain
 from flows.engines import ModelEngine, with_prompts
 from flows.locate_engines import checked
 from flows.mask_stage import MaskStage
-from flows.rehearse_stage import RunEvidence, code_of, from_run
+from flows.rehearse_stage import RunEvidence, adopt_rehearsals, code_of, from_run
 from flows.review.content import decided_on
+from flows.shared_runs import SharedRuns
 from flows.validate_stage import ValidateStage, model_stages_digest
 from pipeline.digests import digest_of
 from pipeline.files import remove_tree
@@ -85,7 +86,9 @@ class TaskStages:
             located = [
                 from_run(task, item, self.snapshot, evidence) for task, item in zip(tasks, evidence, strict=True)
             ]
-            for item in located:
+            for item, runs in zip(located, evidence, strict=True):
+                if isinstance(self.sandbox, SharedRuns):
+                    adopt_rehearsals(self.sandbox, item, runs, self.validation)
                 self._saved(item.task)
         else:
             located = self._locate_all(tasks, queries)

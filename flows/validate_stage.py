@@ -29,8 +29,9 @@ from pipeline.validation import (
 )
 from pipeline.validation.binding import unbound
 from pipeline.validation.environments import Environments, reached_files
+from pipeline.validation.monitor import WRITTEN
 from pipeline.validation.outcome import learn_bands, supported_claims
-from pipeline.validation.responses import learn_responses
+from pipeline.validation.responses import computed, learn_responses
 from pipeline.validation.writing import SCRIPT, with_script, write_script
 
 __all__ = ["ValidateStage", "model_stages_digest", "snapshot_of", "written_tree"]
@@ -94,7 +95,8 @@ class ValidateStage:
         if report.verdict is Verdict.PASS:
             others = located.chains[len(refined.attempts) :][: self.settings.equivalents]
             answering = self._answering(_supported(task, report))
-            return self._worded(answering if located.rehearsed else self._with_equivalents(answering, others))
+            looked_for = not located.rehearsed and answering.status is Status.VALIDATED
+            return self._worded(self._with_equivalents(answering, others) if looked_for else answering)
         task = self._recorded(task)
         reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
         if report.verdict is Verdict.UNKNOWN:
@@ -182,7 +184,15 @@ class ValidateStage:
 
     def _answering(self, task: Task) -> Task:
         """With what ran, with bands from other random streams, and with how the claims answer to perturbations."""
-        return self._required(self._run_with_witness(task, self.settings.seeds))
+        task = self._run_with_witness(task, self.settings.seeds)
+        report = task.validation
+        written = [item for item in report.monitor if item.component == WRITTEN] if report is not None else []
+        if written and not computed(task):
+            why = f"{written[0].where}: {written[0].message}, and no perturbed run moves them"
+            task = task.evolve(
+                status=Status.REJECTED, status_reason=f"not reproduced: the outcome was not computed: {why}"
+            )
+        return self._required(task)
 
     def _recorded(self, task: Task) -> Task:
         """A task that is not validated, with what ran: its chain is recorded once where it ran to its end."""

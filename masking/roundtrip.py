@@ -19,7 +19,6 @@ from pipeline.errors import FailureKind
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import Image, RunResult, RunSpec, Sandbox
 from pipeline.task import RoundTrip, Task, Verdict
-from pipeline.validation.plan import mapped_mounts
 
 __all__ = ["Judge", "restore", "round_trip", "tree_difference"]
 
@@ -69,8 +68,7 @@ def round_trip(
     original = task.validation.verdict if task.validation is not None else Verdict.UNKNOWN
     numbers = range(1, max(1, repeats) + 1)
     for number in numbers:
-        seen = spec.evolve(mounts=mapped_mounts(masked, task.truth.mapped))
-        first = _masked_run(masked, plan, image, sandbox, seen, judge, out / "masked" / f"run-{number}", owner)
+        first = _masked_run(masked, plan, image, sandbox, spec, judge, out / "masked" / f"run-{number}", owner)
         if first.verdict is not Verdict.FAIL:
             break
     tree = out / "restored-tree"
@@ -81,8 +79,7 @@ def round_trip(
         for number in numbers:
             logs = out / "restored" / f"run-{number}"
             logs.mkdir(parents=True, exist_ok=True)
-            seen = spec.evolve(mounts=mapped_mounts(tree, task.truth.mapped))
-            result = sandbox.run(image, tree, seen, out=logs, owner=owner)
+            result = sandbox.run(image, tree, spec, out=logs, owner=owner)
             restored = judge(result, logs) if result.failure is None else _failed(result)
             if restored is not Verdict.PASS:
                 break

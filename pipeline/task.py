@@ -13,6 +13,7 @@ from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
+from pipeline.data.records import KeptData
 from pipeline.evidence import CodeEvidence, Evidence, TableEvidence, TextEvidence
 from pipeline.paper import Paper
 from pipeline.reports import (
@@ -225,7 +226,9 @@ class ExperimentTruth(Record):
     seeds: tuple[str, ...] = ()
     """Distinct seeds that the chain gave to random generators when it was re-executed."""
     mapped: tuple[tuple[str, str], ...] = ()
-    """(absolute path of the author's that the code names, file of the repository that runs see there)."""
+    """(absolute path of the author's that the code names, file or folder of the repository that runs find there)."""
+    data: KeptData | None = None
+    """What runs download, answered from the cache; without a network they get nothing else."""
     responses: tuple[Response, ...] = ()
     """How the claims answer when the chain is run under perturbations: what an honest submission has to answer to."""
 

@@ -26,6 +26,7 @@ from evaluation.harness.workspace import write_inbox
 from evaluation.task import EvaluationTask
 from evaluation.trajectory import End, Event, LimitHit, Note, TrajectoryHead, Utterance
 from evaluation.trajectory_io import TrajectoryWriter, write_trajectory
+from pipeline.data.phase import with_data
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import remove_tree
 from pipeline.llm.prices import PriceList
@@ -149,6 +150,8 @@ class AgentStep:
                     launch, more, self.limits, inbox=inbox, harness=harness, gateway=gateway is not None,
                     egress=bool(self.allow), gpu_type=self.gpu_type,
                 )  # fmt: skip
+                if task.data is not None and not self.allow and self.sandbox.name == "docker":
+                    spec = with_data(spec, task.data)  # an agent that may reach hosts fetches for itself
                 result = self.sandbox.run(image, tree, spec, out=out, owner=self.owner, stop=stop)
                 totals = GatewayTotals() if gateway is None else gateway.totals()
             if gateway is not None:

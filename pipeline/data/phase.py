@@ -21,7 +21,7 @@ from pipeline.data.allow import AllowList, default_allow_list
 from pipeline.data.certificates import Authority
 from pipeline.data.licences import stated_licences
 from pipeline.data.proxy import Ask, Recorder, serve_recorder
-from pipeline.data.records import UNKNOWN_LICENCE, DataFile, DataRecord, Reply
+from pipeline.data.records import UNKNOWN_LICENCE, DataFile, DataRecord, KeptData, Reply
 from pipeline.data.store import DataStore, is_sound, write_launcher
 from pipeline.data.upstream import Upstream
 from pipeline.errors import ExpbenchError, FailureKind
@@ -160,7 +160,7 @@ def open_data_phase(settings: Settings, sandbox: Sandbox, *, ask: Ask | None = N
     return DataPhase(settings.cache_dir, allow, limit_bytes=settings.data_limit_mb << 20, mode=mode, ask=ask)
 
 
-def with_data(spec: RunSpec, record: DataRecord) -> RunSpec:
+def with_data(spec: RunSpec, record: KeptData) -> RunSpec:
     """The offline run, which gets what was recorded when it asks for it, and nothing else.
 
     Args:
@@ -182,7 +182,7 @@ def with_data(spec: RunSpec, record: DataRecord) -> RunSpec:
     return _connected(spec, record.directory, (f"replay={_INSIDE}",))
 
 
-def _lost(record: DataRecord, cause: str) -> ExpbenchError:
+def _lost(record: KeptData, cause: str) -> ExpbenchError:
     return ExpbenchError(
         FailureKind.DATA_UNAVAILABLE,
         f"data record {record.directory}",

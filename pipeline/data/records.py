@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pipeline.sandbox.base import RunResult
 from pipeline.schema import Problem, Record, StoredRecord
 
-__all__ = ["UNKNOWN_LICENCE", "Asked", "DataFile", "DataRecord", "Reply"]
+__all__ = ["UNKNOWN_LICENCE", "Asked", "DataFile", "DataRecord", "KeptData", "Reply"]
 
 UNKNOWN_LICENCE: Final = "unknown: recipe only"
 
@@ -56,14 +56,20 @@ class Asked(Record):
     detail: str = ""
 
 
-class DataRecord(StoredRecord):
-    """The data of one run."""
+class KeptData(StoredRecord):
+    """What an offline run is given of its data phase."""
 
     digest: str
     """Of all answers; equal records make equal runs."""
     directory: Path
-    """What an offline run mounts."""
+    """What an offline run mounts, in the cache of the machine that fetched it."""
     files: tuple[DataFile, ...]
+    """What it has to hold: how somebody else gets it again."""
+
+
+class DataRecord(KeptData):
+    """The data of one run."""
+
     requests: tuple[Asked, ...]
     fetched_bytes: int
     """That came over the network this time."""
@@ -75,3 +81,8 @@ class DataRecord(StoredRecord):
     def refused(self) -> tuple[Asked, ...]:
         """What was asked for and not given."""
         return tuple(asked for asked in self.requests if asked.outcome == "refused")
+
+    @property
+    def kept(self) -> KeptData:
+        """Without how it was fetched."""
+        return KeptData(digest=self.digest, directory=self.directory, files=self.files)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.digests import digest_of
+from pipeline.locator.console import read_console_scripts
 from pipeline.locator.documents import DocumentSection, read_document
 from pipeline.locator.facts import FileFacts, Import, analyse
 from pipeline.locator.inventory import ListedFile, list_files, read_text, some_of
@@ -106,7 +107,7 @@ def build_index(snapshot: Snapshot, *, cache: Path | None = None) -> RepositoryI
                 facts, found = _facts(snapshot, file, cache)
             read.append(_counted(facts, vocabulary, bags))
             problems += found
-    links = find_links(read, documents)
+    links = find_links(read, documents, read_console_scripts(snapshot))
     used = _configurations(links)
     kept = [facts for facts in read if _can_matter(facts, used)]
     problems += [*(_unparsed(facts) for facts in kept if facts.error), *_generated(kept), *_cycle(kept, links)]

@@ -7,10 +7,11 @@ are, because a chain is re-run without a shell and without a cluster.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["HARMLESS_VARIABLES", "HELP", "Launch", "is_placeholder", "is_python", "normalise"]
+__all__ = ["HARMLESS_VARIABLES", "HELP", "Launch", "is_placeholder", "is_python", "normalise", "without_launchers"]
 
 HARMLESS_VARIABLES: Final = frozenset(
     {
@@ -73,7 +74,7 @@ def is_python(word: str) -> bool:
 
 def normalise(argv: tuple[str, ...]) -> Launch | None:
     """The launch behind `argv`; None when it does not run a script or module (`pip install`, `python -c`)."""
-    words = _without_launchers(list(argv))
+    words = without_launchers(argv)
     if not words:
         return None
     head, rest = words[0], words[1:]
@@ -88,7 +89,9 @@ def normalise(argv: tuple[str, ...]) -> Launch | None:
     return _shell_script(words)
 
 
-def _without_launchers(words: list[str]) -> list[str]:
+def without_launchers(argv: Sequence[str]) -> list[str]:
+    """The words from the program on that launchers and prefixes (`srun`, `uv run`, `nohup`) start in the end."""
+    words = list(argv)
     for _ in range(8):  # launchers nest (`nohup srun uv run torchrun`), never deeper
         if words and words[0] in _PREFIXES:
             words = _drop_options(words[1 + _PREFIXES[words[0]] :])

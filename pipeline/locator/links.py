@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pipeline.locator.documents import DocumentSection
 from pipeline.locator.facts import FileFacts
-from pipeline.locator.launch import Launch, normalise
+from pipeline.locator.launch import Launch, normalise, without_launchers
 from pipeline.locator.shell import Invocation
 from pipeline.tracing.modules import ModuleMap
 
@@ -104,10 +104,19 @@ def _alternatives(reference: str) -> list[str]:
     return [reference[: match.start()] + part.strip() + reference[match.end() :] for part in parts[:12]]
 
 
-def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) -> Links:
-    """All edges between the files that `facts` describe."""
+def find_links(
+    facts: Sequence[FileFacts], sections: Sequence[DocumentSection], programs: Mapping[str, str] | None = None
+) -> Links:
+    """All edges between the files that `facts` describe.
+
+    Args:
+        facts: of the files.
+        sections: of the documents.
+        programs: name of a program that the repository installs -> the module that it is.
+    """
     resolver = PathResolver(item.path for item in facts)
     modules = ModuleMap(item.path for item in facts)
+    reader = _Reader(resolver, modules, _run_as(programs or {}, modules, {item.path: item for item in facts}))
     links = Links({}, {}, {}, [], [])
     settings = frozenset(item.path for item in facts if item.settings)
     configurations = sorted(item.path for item in facts if item.file.kind == "config")
@@ -119,9 +128,7 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
         links.configs[item.path] = _configs(item, resolver, here, settings)
         _add_choices(links, item, configurations, makers)
         origin: Origin = {"shell": "shell", "make": "make", "notebook": "notebook"}.get(item.file.kind, "docstring")  # type: ignore[assignment]
-        known = [
-            _known(step, item.path, origin, _shell_context(item, step), resolver, modules) for step in item.commands
-        ]
+        known = [reader.known(step, item.path, origin, _shell_context(item, step)) for step in item.commands]
         commands = [command for command in known if command is not None]
         links.commands += commands
         runs = {command.target for command in commands}
@@ -132,7 +139,7 @@ def find_links(facts: Sequence[FileFacts], sections: Sequence[DocumentSection]) 
             runs -= settings
         links.runs[item.path] = (runs if item.file.kind != "python" else set()) - {item.path}
     for section in sections:
-        links.sections.append(_section(section, resolver, modules, links.commands, recipes))
+        links.sections.append(_section(section, reader, links.commands, recipes))
     for command in links.commands:
         for word in command.launch.arguments:
             value = word.split("=")[-1]
@@ -212,15 +219,14 @@ def _shell_context(item: FileFacts, step: Invocation) -> str:
 
 def _section(
     section: DocumentSection,
-    resolver: PathResolver,
-    modules: ModuleMap,
+    reader: _Reader,
     commands: list[KnownCommand],
     recipes: dict[str, dict[str, tuple[Invocation, ...]]],
 ) -> tuple[DocumentSection, frozenset[str], frozenset[str]]:
     here = posixpath.dirname(section.path)
     named: set[str] = set()
     for reference in _NAMED_FILE.findall(section.text):
-        named.update(resolver.find(reference, here))
+        named.update(reader.resolver.find(reference, here))
     run: set[str] = set()
     for command in section.commands:
         steps = [command.invocation]
@@ -231,7 +237,7 @@ def _section(
                 Invocation(step.argv, command.line, step.directory, step.environment, step.comment) for step in recipe
             ]
         for step in steps:
-            known = _known(step, section.path, "document", command.context, resolver, modules)
+            known = reader.known(step, section.path, "document", command.context)
             if known is not None:
                 commands.append(known)
                 if command.marked:
@@ -239,17 +245,43 @@ def _section(
     return section, frozenset(named | run), frozenset(run)
 
 
-def _known(
-    step: Invocation, path: str, origin: Origin, context: str, resolver: PathResolver, modules: ModuleMap
-) -> KnownCommand | None:
-    launch = normalise(step.argv)
-    if launch is None:
-        return None
-    placed = _place(launch, posixpath.dirname(path), step.directory, resolver, modules)
-    if placed is None:
-        return None
-    target, directory = placed
-    return KnownCommand(launch, target, directory, path, step.line, origin, context, step.environment)
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads commands as people write them."""
+
+    resolver: PathResolver
+    modules: ModuleMap
+    programs: Mapping[str, tuple[str, str]]
+    """Name of an installed program -> (module that it is run as, its file)."""
+
+    def known(self, step: Invocation, path: str, origin: Origin, context: str) -> KnownCommand | None:
+        """The command that a step is, where it runs a file of the repository."""
+        words = without_launchers(step.argv)
+        if words and words[0] in self.programs:
+            module, target = self.programs[words[0]]
+            launch = Launch(("python", "-m", module, *words[1:]), module, True, tuple(words[1:]))
+            return KnownCommand(
+                launch, target, step.directory or ".", path, step.line, origin, context, step.environment
+            )
+        found = normalise(step.argv)
+        placed = found and _place(found, posixpath.dirname(path), step.directory, self.resolver, self.modules)
+        if found is None or not placed:
+            return None
+        return KnownCommand(found, *placed, path, step.line, origin, context, step.environment)
+
+
+def _run_as(
+    programs: Mapping[str, str], modules: ModuleMap, facts: Mapping[str, FileFacts]
+) -> dict[str, tuple[str, str]]:
+    """Programs that do something when their module is run: it has a main guard, or its package a `__main__`."""
+    found = {}
+    for name, module in programs.items():
+        for tried in (module, f"{module.rpartition('.')[0]}.__main__"):
+            path = modules.module(tried, "")
+            if path is not None and (facts[path].main or path.endswith("/__main__.py")):
+                found[name] = (tried.removesuffix(".__main__"), path)
+                break
+    return found
 
 
 def _place(

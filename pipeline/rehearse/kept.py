@@ -12,7 +12,8 @@ from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
-from pipeline.data import DataPhase, DataRecord, with_data
+from pipeline.data.phase import DataPhase, with_data
+from pipeline.data.records import DataRecord
 from pipeline.digests import digest_of
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
 from pipeline.files import remove_tree, replace_directory, write_text
@@ -22,7 +23,7 @@ from pipeline.schema import Record
 from pipeline.scratch import scratch_directory
 from pipeline.task import Usage
 from pipeline.validation.environments import Built
-from pipeline.validation.plan import mapped_mounts, run_variables
+from pipeline.validation.plan import run_variables
 from pipeline.witness.launch import can_witness, with_witness
 from pipeline.witness.records import Perturbation
 
@@ -87,7 +88,7 @@ class KeptRuns:
 
         Args:
             usage: the commands.
-            mapped: (absolute path, file of the repository that is put there).
+            mapped: (absolute path, file or folder of the repository that is found there).
             built: the environment; it has an image.
             limits: ceilings of the run.
             data: what the commands download, from `fetch`.
@@ -97,9 +98,9 @@ class KeptRuns:
         """
         assert built.image is not None
         spec = self._spec(usage, mapped, limits)
-        told = spec.model_dump(mode="json", exclude={"mounts": True, "limits": {"wall_s"}})
+        told = spec.model_dump(mode="json", exclude={"limits": {"wall_s"}})
         image, record = built.image.digest, data.digest if data is not None else None
-        key = digest_of([_VERSION, self._files, told, sorted(mapped), image, self._sandbox.name, record])
+        key = digest_of([_VERSION, self._files, told, image, self._sandbox.name, record])
         kept = self._root / key[:2] / key[:32]
         stored = _read(kept / "result.json", _Stored)
         if stored is None or (stored.result.failure is FailureKind.RUN_TIMEOUT and stored.wall_s < limits.wall_s):
@@ -139,7 +140,7 @@ class KeptRuns:
             ),
             env=run_variables(self._snapshot, directories),
             limits=limits,
-            mounts=mapped_mounts(self._snapshot.root, mapped),
+            links=tuple(mapped),
         )
 
     def _make(self, spec: RunSpec, built: Built, out: Path, data: DataRecord | None) -> _Stored:

@@ -10,7 +10,6 @@ Non-goals: comparing with the paper (`pipeline.match`), repeats, perturbations (
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,15 +18,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from pipeline.data import DataPhase, DataRecord
+from pipeline.data.phase import DataPhase
+from pipeline.data.records import DataRecord
 from pipeline.errors import FailureKind
 from pipeline.files import remove_tree
 from pipeline.locator import RepositoryIndex
 from pipeline.progress import Reporter, SilentReporter
-from pipeline.rehearse.authors_paths import find_committed
+from pipeline.rehearse.authors_paths import Places, place_authors_path
 from pipeline.rehearse.kept import KeptRun, KeptRuns
 from pipeline.rehearse.records import Rehearsal
 from pipeline.sandbox.base import Limits, StopHandle, StoppableSandbox
+from pipeline.sandbox.lanes import count_lanes
 from pipeline.schema import Problem, Severity
 from pipeline.survey import Candidate
 from pipeline.task import Usage
@@ -43,21 +44,18 @@ __all__ = ["rehearse"]
 
 _STAGE: Final = "rehearse"
 _COMPONENT: Final = "rehearse"
-_FIRST_S: Final = 60.0
-"""How long everything is tried at first: the quick half of published scripts ends within a minute here."""
-_FIRST_SHARE: Final = 0.5
-"""Of the budget, for these first tries; the rest is for commands that take longer."""
+_ROUNDS: Final = ((60.0, 0.5), (300.0, 0.8))
+"""How long everything is tried at first, and which share of the budget may be used up then: the quick half of published
+scripts ends within a minute here. The rest of the budget is for commands that take longer."""
 _ENVIRONMENT_ROUNDS: Final = 3
 _REPAIRS: Final = 8
 """Runs of one candidate that each put one thing right: paths of the author's come one by one."""
-_LANES: Final = 2
-_SPARE_MB: Final = 1024
 
 
 def rehearse(
     candidates: Sequence[Candidate], *, index: RepositoryIndex, environments: Environments, sandbox: StoppableSandbox,
     limits: Limits, out: Path, cache: Path, owner: str, reporter: Reporter | None = None, budget_s: float = 1200.0,
-    per_command_s: float = 300.0, data: DataPhase | None = None,
+    per_command_s: float = 900.0, data: DataPhase | None = None,
 ) -> tuple[Rehearsal, ...]:  # fmt: skip
     """Run each candidate once, within the budget.
 
@@ -84,13 +82,14 @@ def rehearse(
     remove_tree(out)
     stop = StopHandle()
     kept = KeptRuns(index.snapshot, sandbox, cache / "rehearsals", owner, stop, data)
-    stage = _Stage(index, environments, kept, limits, out, reporter or SilentReporter(), _lanes(limits), budget_s)
+    stage = _Stage(index, environments, kept, limits, out, reporter or SilentReporter(), count_lanes(limits), budget_s)
     stage.reporter.start(_STAGE, len(candidates))
     projects = _projects(index, candidates)
     try:
         for project in projects:
             project.extend(stage)
-        for wall_s, share in ((min(_FIRST_S, per_command_s), _FIRST_SHARE), (per_command_s, 1.0)):
+        for most_s, share in (*_ROUNDS, (per_command_s, 1.0)):
+            wall_s = min(most_s, per_command_s)
             pending = [candidate for candidate in candidates if not stage.ended(candidate, wall_s)]
             for _ in range(_ENVIRONMENT_ROUNDS):
                 stage.run(pending, projects, wall_s, share)
@@ -102,14 +101,6 @@ def rehearse(
         raise
     stage.reporter.end(_STAGE)
     return tuple(stage.rehearsal(candidate, projects) for candidate in candidates)
-
-
-def _lanes(limits: Limits) -> int:
-    """How many commands run at a time: two where there are processors and memory for two."""
-    fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text("ascii").splitlines())
-    free_mb = int(fields["MemAvailable"].split()[0]) // 1024
-    enough = free_mb >= _LANES * (limits.memory_mb + limits.disk_mb) + _SPARE_MB
-    return _LANES if enough and len(os.sched_getaffinity(0)) >= _LANES else 1
 
 
 @dataclass(frozen=True)
@@ -244,7 +235,7 @@ class _Stage:
         """One candidate: run, put right what it misses and the repository has, run again."""
         snapshot = self.index.snapshot
         usage: tuple[Usage, ...] = (candidate.usage,)
-        mapped: tuple[tuple[str, str], ...] = ()
+        mapped: Places = ()
         repairs: tuple[str, ...] = ()
         data: DataRecord | None = None
         spent = 0.0
@@ -259,9 +250,10 @@ class _Stage:
             best = tried if best is None or number is None or number == len(usage) - 1 else best
             if run.result.failure is not FailureKind.RUN_FAILED or number is None:
                 break
-            path = find_committed(run.directory, number, snapshot, mapped) if self.kept.maps else None
-            if path is not None:
-                mapped = (*mapped, path)
+            cwd = usage[number].directory
+            places = place_authors_path(run.directory, number, snapshot, cwd, mapped) if self.kept.maps else None
+            if places is not None:
+                mapped = places
                 continue
             if data is None and diagnose(snapshot, run.result, run.directory).kind == "network":
                 data = self.kept.fetch(run, usage, mapped, built, limits)
@@ -331,7 +323,7 @@ def _told(candidate: Candidate, tried: _Tried, report: WitnessReport | None) -> 
     """What a reader has to know of how it was run."""
     where = candidate.where
     said = [f"put right: {what}" for what in tried.repairs]
-    said += [f"`{path}` is the author's: `{own}` of the repository was put there" for path, own in tried.mapped]
+    said += [f"`{path}` is the author's: `{own}` of the repository is found there" for path, own in tried.mapped]
     for file in tried.data.files if tried.data is not None else ():
         said.append(
             f"downloaded before the run: {file.url} ({file.size} bytes, sha256 {file.sha256[:16]}, {file.licence})"

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from pipeline.repository import Snapshot
 from pipeline.task import CodeEvidence, Requirement
+from pipeline.tracing.parsed import called_function
 from pipeline.tracing.source import CodeUnit, read_unit
 from pipeline.witness.records import FunctionRun
 
@@ -132,7 +133,7 @@ def _computes(node: _Function) -> bool:
 
 def _of_body(unit: CodeUnit, body: Sequence[ast.stmt], called: Mapping[str, set[int]], order: int) -> Iterator[_Step]:
     lines = unit.code.splitlines()
-    for block in _stretches(_opened(body), lines):
+    for block in _leading_to_output(list(_stretches(_opened(body))), body):
         start, end = block[0].lineno, block[-1].end_lineno or block[-1].lineno
         # where it calls the repository's own code it says most, else where it first computes something
         telling = [line for line in called.get(unit.path, ()) if start <= line <= end]
@@ -170,7 +171,64 @@ def _names(node: ast.AST, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
-def _stretches(body: Sequence[ast.stmt], lines: Sequence[str]) -> Iterator[list[ast.stmt]]:
+_OUTPUT: Final = frozenset({
+    "print", "write", "writelines", "writerow", "writerows", "write_text", "dump", "dumps", "info", "echo", "log",
+    "to_csv", "to_json", "to_excel", "to_latex", "to_parquet", "to_pickle", "save", "savez", "savetxt",
+})  # fmt: skip
+"""Calls that put numbers out; what is only drawn is looked at by people."""
+
+
+def _leading_to_output(blocks: list[list[ast.stmt]], body: Sequence[ast.stmt]) -> list[list[ast.stmt]]:
+    """Those whose values reach what is printed, written or returned, here or through a later one.
+
+    Seen: a program that trains four models, prints their scores, and draws seven figures of them afterwards; eight of
+    its twelve steps drew. Where nothing is put out by these calls, all are kept.
+    """
+    returned = [node for part in body for node in ast.walk(part) if isinstance(node, ast.Return | ast.Yield)]
+    modules = {
+        (name.asname or name.name).split(".")[0]
+        for part in body
+        for node in ast.walk(part)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    }
+    live = {name for node in returned for name in _loaded(node)}
+    kept: list[list[ast.stmt]] = []
+    for block in reversed(blocks):
+        put_out = any(
+            isinstance(node, ast.Call) and called_function(node) in _OUTPUT and any(map(_loaded, _passed(node)))
+            for part in block
+            for node in ast.walk(part)
+        )
+        if put_out or {name for part in block for name in _changed(part)} & (live - modules):
+            live |= {name for part in block for name in _loaded(part)}
+            kept.insert(0, block)
+    return kept or blocks
+
+
+def _passed(call: ast.Call) -> list[ast.expr]:
+    owner = [call.func.value] if isinstance(call.func, ast.Attribute) else []  # `table.to_csv(...)`
+    return [*owner, *call.args, *(word.value for word in call.keywords)]
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+
+
+def _changed(node: ast.AST) -> Iterator[str]:
+    """Names that are bound, whose parts are assigned, or that are given to somebody who may change them."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
+        elif isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):
+            yield from _loaded(part.value)
+        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):  # its result is not kept
+            for passed in _passed(part.value):
+                if isinstance(passed, ast.Name | ast.Attribute | ast.Subscript):
+                    yield from _loaded(passed)
+
+
+def _stretches(body: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
     """Statements that stand together, without an empty line or a comment between them."""
     block: list[ast.stmt] = []
     for node in body:

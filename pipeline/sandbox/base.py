@@ -115,11 +115,17 @@ class RunSpec(Record):
     """Glob patterns of files that are never copied out nor reported (caches); wins over `keep`."""
     mounts: tuple[ReadOnlyMount, ...] = ()
     """Docker only."""
+    links: tuple[tuple[str, str], ...] = ()
+    """(absolute path, at least two levels deep, file or folder of the tree that is found and written there). Docker
+    only."""
     outbox: str | None = Field(default=None, pattern=r"^/[A-Za-z0-9._-]+$")
     """A writable directory beside the tree, copied out to `<out>/outbox`; it counts towards the disk limit. Docker
     only."""
     gpus: Gpus | None = None
     """Docker only."""
+    witness: str = ""
+    """Of a run with a witness: digest of the run without it and of what the witness does. Its mounts and outbox have
+    names that nobody can know ahead, so that equal runs are told by this."""
     launcher: tuple[str, ...] = ()
     """What each command is started by (a program of ours that becomes it); no part of the command in any message."""
     dns: str | None = None

@@ -165,6 +165,8 @@ def _settings(image: Image, python: str, spec: RunSpec, owner: str, cpus: float)
     tmpfs = {"/work": f"{disk},mode=0755", _TMP: f"{disk},mode=1777"}
     if spec.outbox is not None:
         tmpfs[spec.outbox] = f"{disk},mode=0755"
+    # only root writes there, and only links: what goes through them is in the tree, and counts there
+    tmpfs |= {f"/{path.split('/')[1]}": "size=1m,mode=0755" for path, _ in spec.links}
     settings: dict[str, Any] = {} if spec.gpus is None else {"device_requests": [device_request(spec.gpus)]}
     settings |= {} if spec.dns is None else {"dns": [spec.dns]}
     mounts = [Mount(mount.target, str(mount.source.resolve()), type="bind", read_only=True) for mount in spec.mounts]
@@ -202,6 +204,7 @@ def _payload(spec: RunSpec) -> dict[str, Any]:
         "make": [f"{_TMP}/home"],
         "disks": ["/work", _TMP, _SHM, *([spec.outbox] if spec.outbox else [])],
         "outbox": spec.outbox,
+        "links": spec.links,
         "directories": [],
         "rlimits": {},
         "nproc": None,  # the cgroup counts

@@ -226,11 +226,11 @@ def _refuse_what_needs_a_container(spec: RunSpec) -> None:
             consequence="Nothing was run",
             next_step="Use the Docker sandbox on a machine with GPUs",
         )
-    if spec.mounts or spec.outbox is not None or spec.dns is not None:
+    if spec.mounts or spec.links or spec.outbox is not None or spec.dns is not None:
         raise ExpbenchError(
             FailureKind.SANDBOX_UNAVAILABLE,
             "process sandbox",
-            "it has neither mounts nor an outbox nor a name server",
+            "it has neither mounts nor links nor an outbox nor a name server",
             consequence="Nothing was run",
             next_step="Install Docker Engine and use the Docker sandbox",
         )
@@ -266,6 +266,7 @@ def _payload(spec: RunSpec, held: Isolation, user: int | None, venv: Path, scrat
         "make": [work, f"{tmp}/home"],
         "disks": list(SCRATCH) if held.namespaces else [],
         "outbox": None,
+        "links": [],
         "directories": [] if held.namespaces else [work, tmp],
         "rlimits": rlimits,
         "nproc": _nproc(limits, held, user),

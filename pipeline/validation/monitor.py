@@ -28,9 +28,13 @@ from pipeline.validation.numbers import find_numbers
 from pipeline.validation.outcome import match_claims
 from pipeline.validation.outputs import read_file
 
-__all__ = ["WINDOWS_ONLY", "inspect_run", "shipped_and_rewritten"]
+__all__ = ["WINDOWS_ONLY", "WRITTEN", "inspect_run", "shipped_and_rewritten"]
 
 _COMPONENT: Final = "validation.monitor"
+WRITTEN: Final = f"{_COMPONENT}.written"
+"""Component of the problem that claimed numbers are written in the program: it may print them beside what it computes,
+so that only a run in which they move tells (`responses.computed`). Seen: a text that tells the result it is put beside.
+"""
 _SINKS: Final = frozenset(
     {"print", "write", "writelines", "writerow", "writerows", "info", "log", "dump", "dumps", "echo", "append"}
 )
@@ -142,11 +146,12 @@ def _literals(tree: ast.Module, path: str, claims: Sequence[NumericClaim]) -> It
         return
     serious = len(hits) >= max(2, (len(claims) + 1) // 2) or len(hits) == len(claims)
     lines = ", ".join(str(line) for line in sorted(set(hits.values()))[:5])
-    yield _problem(
-        f"{path}:{min(hits.values())}",
-        f"{len(hits)} of {len(claims)} claimed numbers are written in the program where results are printed or stored "
-        f"(line {lines})",
-        Severity.ERROR if serious else Severity.WARNING,
+    yield Problem(
+        component=WRITTEN if serious else _COMPONENT,
+        where=f"{path}:{min(hits.values())}",
+        message=f"{len(hits)} of {len(claims)} claimed numbers are written in the program where results are printed or "
+        f"stored (line {lines})",
+        severity=Severity.WARNING,
     )
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
+from pipeline.data.phase import with_data
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.execution_plan import ExecutionPlan, PlannedCommand, RunScale
 from pipeline.repository import Snapshot
-from pipeline.sandbox.base import Command, Gpus, Limits, ReadOnlyMount, RunSpec
+from pipeline.sandbox.base import Command, Gpus, Limits, RunSpec
 from pipeline.task import Task, Usage
 from pipeline.validation.scale import smoke_scale
 from pipeline.validation.seeds import seeds_in_force, with_seed
 from pipeline.validation.written_files import written_files
 
-__all__ = ["execution_plan", "make_plan", "mapped_mounts", "run_variables"]
+__all__ = ["execution_plan", "make_plan", "run_variables"]
 
 _SMOKE_WALL_S: Final = 600.0
 """A smoke run that takes longer than this shows no more than one that does not end."""
@@ -87,45 +87,29 @@ def make_plan(
         scale: of a plan without a smoke scale only `full`. A smoke run asks for no GPU and ends within ten minutes.
 
     Raises:
-        ExpbenchError: `RECORD_INVALID`, it has no commands or one that leaves the repository.
+        ExpbenchError: `RECORD_INVALID`, it has no commands or one that leaves the repository; `DATA_UNAVAILABLE`, what
+            it downloads is not in the cache.
     """
     plan = plan or execution_plan(task, snapshot)
     planned = plan.smoke if scale == "smoke" else plan.commands
     smoke = scale == "smoke"
-    return RunSpec(
+    spec = RunSpec(
         commands=tuple(
             Command(argv=with_seed(snapshot, Usage(argv=step.argv, directory=step.directory), repeat),
                     directory=step.directory)
             for step in planned
         ),
         env=run_variables(snapshot, [step.directory for step in planned]),
-        mounts=mapped_mounts(snapshot.root, task.truth.mapped),
+        links=task.truth.mapped,
         limits=limits.evolve(wall_s=min(limits.wall_s, _SMOKE_WALL_S)) if smoke else limits,
         gpus=None if smoke else _gpus(task),
     )  # fmt: skip
+    return spec if task.truth.data is None else with_data(spec, task.truth.data)
 
 
 def run_variables(snapshot: Snapshot, directories: Sequence[str]) -> dict[str, str]:
     """The environment variables of a run whose commands start in these directories."""
     return {**_ENVIRONMENT, "PYTHONPATH": _python_path(snapshot, directories)}
-
-
-def mapped_mounts(root: Path, mapped: Sequence[tuple[str, str]]) -> tuple[ReadOnlyMount, ...]:
-    """Files of a tree at absolute paths that its code names.
-
-    What the tree does not have (it is masked) is left out, and so is what a link leads to: it could be a file of this
-    machine, which the run would then see.
-
-    Args:
-        root: of the tree that is run.
-        mapped: see `ExperimentTruth`.
-    """
-    whole = root.resolve()
-    return tuple(
-        ReadOnlyMount(source=whole / own, target=path)
-        for path, own in mapped
-        if (whole / own).exists() and (whole / own).resolve() == whole / own
-    )
 
 
 def _directories(task: Task) -> list[str]:

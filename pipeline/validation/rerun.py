@@ -32,10 +32,12 @@ from pipeline.validation.plan import execution_plan, make_plan
 from pipeline.validation.system_packages import missing_libraries, missing_programs
 from pipeline.validation.variants import with_files, without_files
 
-__all__ = ["missing_modules", "missing_system_packages", "validate"]
+__all__ = ["FIRST_RUN", "missing_modules", "missing_system_packages", "validate"]
 
 _STAGE: Final = "validate"
 _RESULT: Final = "result.json"
+FIRST_RUN: Final = "run-1"
+"""Name of the first clean run."""
 _MINUTES_FROM_S: Final = 120
 _COPIED: Final = "the repository ships it with claimed numbers, and a run that starts without it does not make it"
 _TOO_BIG: Final = frozenset(

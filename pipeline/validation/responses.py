@@ -14,6 +14,7 @@ import re
 import shutil
 import statistics
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,21 +22,24 @@ from pipeline.files import remove_tree
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import Image, Limits, RunSpec, Sandbox
+from pipeline.sandbox.lanes import count_lanes
 from pipeline.schema import Problem
 from pipeline.scratch import scratch_directory
 from pipeline.task import Band, NumericClaim, Task
 from pipeline.validation.numbers import half_unit
 from pipeline.validation.outcome import match_claims, prediction_reach
 from pipeline.validation.outputs import read_run
-from pipeline.validation.plan import execution_plan, make_plan, mapped_mounts
+from pipeline.validation.plan import execution_plan, make_plan
 from pipeline.witness.launch import can_witness, permute_data_files, with_witness
 from pipeline.witness.read import read_witness
 from pipeline.witness.records import FunctionRun, Perturbation, Response, WitnessReport
 
-__all__ = ["AMOUNTS", "band_of_seeds", "learn_responses", "seed_nobody_has"]
+__all__ = ["AMOUNTS", "RECORDED_RUN", "band_of_seeds", "computed", "learn_responses", "seed_nobody_has"]
 
 AMOUNTS: Final = tuple(104_729 + 7_919 * number for number in range(64))
 """By which seeds are moved, run by run; far from the small numbers that people choose, so that no run meets another."""
+RECORDED_RUN: Final = "plain"
+"""Name of the run that is only watched."""
 _COMPONENT: Final = "validation.responses"
 _STAGE: Final = "validate"
 _CODE: Final = (".py", ".ipynb")
@@ -78,7 +82,7 @@ def learn_responses(
         return _noted(task, f"what ran is not known: the {sandbox.name} sandbox cannot carry a witness")
     remove_tree(out)
     series = _Series(task, snapshot, image, sandbox, out, owner, limits, reporter)
-    plain = series.run("plain", Perturbation.NONE)
+    plain = series.run(RECORDED_RUN, Perturbation.NONE)
     if plain.failed:
         return _noted(task, "what ran is not known: the chain does not run with a witness beside it")
     ran = plain.witness.functions
@@ -86,18 +90,39 @@ def learn_responses(
     truth = task.truth.evolve(ran=ran, seeds=plain.witness.seeds, data_needs=needs, responses=())
     if not seeds or not task.truth.expected.claims:
         return task.evolve(truth=truth)
-    moved: list[_Run] = []
-    for number in range(seeds):
-        if series.spent + plain.duration_s > _BUDGET_S and number >= _FEWEST:
-            break
-        moved.append(series.run(f"moved-{number + 1}", Perturbation.MOVED, AMOUNTS[number]))
-        if moved[-1].failed or not (moved[-1].witness.touched or _differs(plain.values, moved[-1].values)):
-            break  # nothing in it is random, or it runs with its own seeds only: more of them tell the same
-    others = [series.run("muted", Perturbation.MUTED), series.run("permuted", Perturbation.PERMUTED, permute=ran)]
+    moved, others = _perturbed(series, plain, seeds)
     claims = [_with_band(claim, plain, moved) for claim in task.truth.expected.claims]
     responses = [_response(task, run) for run in (*moved[:1], *others) if run.witness.touched]
     expected = task.truth.expected.evolve(claims=tuple(claims))
     return task.evolve(truth=truth.evolve(expected=expected, responses=tuple(responses)))
+
+
+def _perturbed(series: _Series, plain: _Run, seeds: int) -> tuple[list[_Run], list[_Run]]:
+    """The runs with moved streams, and those with muted draws and permuted labels; as many at a time as there is room.
+
+    Where the first moved one shows the plain one's numbers, nothing in it is random, or it runs with its own seeds
+    only: more of them would tell the same.
+    """
+    with ThreadPoolExecutor(count_lanes(series.limits), thread_name_prefix="expbench-responses") as pool:
+        try:
+            first = pool.submit(series.run, "moved-1", Perturbation.MOVED, AMOUNTS[0])
+            others = [
+                pool.submit(series.run, "muted", Perturbation.MUTED),
+                pool.submit(series.run, "permuted", Perturbation.PERMUTED, permute=plain.witness.functions),
+            ]
+            moved = [first.result()]
+            if not moved[0].failed and (moved[0].witness.touched or _differs(plain.values, moved[0].values)):
+                count = max(_FEWEST, int(_BUDGET_S / max(plain.duration_s, 1.0)) - 3)
+                more = [
+                    pool.submit(series.run, f"moved-{at + 1}", Perturbation.MOVED, AMOUNTS[at])
+                    for at in range(1, min(seeds, count))
+                ]
+                moved += [run.result() for run in more]
+            return moved, [run.result() for run in others]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            series.sandbox.reap(series.owner)  # what is under way would be waited for
+            raise
 
 
 class _Series:
@@ -110,7 +135,6 @@ class _Series:
         self.task, self.snapshot, self.image, self.sandbox = task, snapshot, image, sandbox
         self.out, self.owner, self.limits, self.reporter = out, owner, limits, reporter
         self.plan = execution_plan(task, snapshot)
-        self.spent = 0.0
 
     def run(self, name: str, perturbation: Perturbation, amount: int = 0, permute: Sequence[FunctionRun] = ()) -> _Run:
         self.reporter.step(_STAGE, f"{self.task.id}: {name} run")
@@ -123,7 +147,6 @@ class _Series:
                 tree = scratch / "tree"
                 shutil.copytree(self.snapshot.root, tree, symlinks=True)
                 changed = permute_data_files(tree, [file.path for file in self.snapshot.files])
-                spec = spec.evolve(mounts=mapped_mounts(tree, self.task.truth.mapped))
             return self._run(spec, tree, scratch / "witness", directory, perturbation, amount, permute, changed)
 
     def _run(
@@ -135,7 +158,6 @@ class _Series:
             scratch=scratch, permute=tuple((item.path, item.name) for item in permute),
         )  # fmt: skip
         result = self.sandbox.run(self.image, tree, spec, out=directory, owner=self.owner)
-        self.spent += result.duration_s
         witness = read_witness(directory, perturbation=perturbation, amount=amount)
         if changed:
             witness = witness.evolve(files_permuted=changed)
@@ -176,6 +198,20 @@ def _with_band(claim: NumericClaim, plain: _Run, moved: Sequence[_Run]) -> Numer
     if len(seen) <= _FEWEST:
         return claim
     return claim.evolve(band=band_of_seeds(claim, seen))
+
+
+def computed(task: Task) -> bool:
+    """Do most of the numbers that a task's run gave move when it is perturbed? Then they stand nowhere as they are.
+
+    Args:
+        task: validated, with what `learn_responses` learnt.
+    """
+    matches = task.validation.matches if task.validation is not None else ()
+    plain = {match.claim: match.observed[0] for match in matches if match.observed}
+    moved = {
+        claim for response in task.truth.responses for claim, value in response.values if value != plain.get(claim)
+    }
+    return 2 * len(moved & set(plain)) > len(plain)
 
 
 def band_of_seeds(claim: NumericClaim, seen: Sequence[float]) -> Band:

@@ -17,6 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox.base import ReadOnlyMount, RunSpec, Sandbox
 from pipeline.witness._inside.watch import permutation
@@ -77,7 +78,8 @@ def with_witness(
         for folder in folders
         for source in (module, start)
     ]
-    return spec.evolve(mounts=(*spec.mounts, *mounts), outbox=outbox)
+    told = digest_of([spec.model_dump(mode="json"), perturbation.value, amount, settings["permute"]])
+    return spec.evolve(mounts=(*spec.mounts, *mounts), outbox=outbox, witness=told)
 
 
 def write_witness(scratch: Path, name: str, settings: dict[str, Any]) -> tuple[Path, Path]:

@@ -14,6 +14,7 @@ SENTENCES = (
     "We train the ridge regression on every split and score it on the rows held out.",
     "The weather in the mountains was pleasant during the whole of that long summer.",
     "Ridge reaches 0.913 on the rows of every split that the regression was not trained on.",
+    "We score the ridge regression on every split, and the rows held out differ by 0.07 from those it is trained on.",
 )
 
 
@@ -154,7 +155,7 @@ def test_a_passage_that_discusses_a_table_gives_no_method() -> None:
     document = document_of(MEASURES, "Table 1: Results.")
     told = "Table 1 has the scores. The ridge regression scores best on every split of the rows held out."
     listed = "score every split of the rows on which the ridge regression was trained;"
-    texts = (told, listed, SENTENCES[0])
+    texts = (told, listed, SENTENCES[0], SENTENCES[1])
     passages = tuple(p.evolve(text=text) for p, text in zip(document.passages, texts, strict=True))
     result = draft_tables(document.evolve(passages=passages), [ground_of(match_of(MEASURES), CODE)]).result
     assert result.drafts[0].method == SENTENCES[0]

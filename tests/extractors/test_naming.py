@@ -70,6 +70,22 @@ def test_one_field_of_the_artefact_is_the_measure_in_the_papers_spelling() -> No
     assert metrics_of(one, {1: "f1"}) == ["F-1"]
 
 
+def test_a_column_among_columns_of_other_fields_is_its_measure() -> None:
+    grid = table(
+        "Table 1", "All.", [["Method", "Hits", "CI"], ["A", "0.91", "[0.8, 0.9]"], ["B", "0.88", "[0.7, 0.9]"]]
+    )
+    cells = [ClaimedCell(row, 1, field="point") for row in (1, 2)]
+    assert Naming(grid, cells, {}, ("point", "ci_low")).of(cells[0])[0] == "Hits"
+    assert Naming(grid, cells, {}, ("point",)).of(cells[0])[0] == "point"
+
+
+def test_what_all_columns_say_is_the_measure_and_asked_about() -> None:
+    grid = table("Table 1", "All.", [["Method", "R²(xD)", "R²(xB)", "Avg R²"], ["A", "0.913", "0.851", "0.882"]])
+    naming = named(grid)
+    assert naming.metric == "R²"
+    assert "is 'R²' what its numbers measure?" in naming.doubt
+
+
 def test_what_the_caption_measures_counts_where_the_field_says_the_same() -> None:
     grid = table("Table 1", "Test accuracy (%) of all methods.", DATA)
     assert metrics_of(grid, {1: "accuracy_mean", 2: "accuracy_mean"}) == ["Test accuracy"]

@@ -22,7 +22,7 @@ Rules it keeps:
 It does not decide what a failure means (see `pipeline.errors`), and copies out nothing that it was not asked for.
 """
 
-# ruff: noqa: PTH103
+# ruff: noqa: PTH103, PTH118, PTH120, PTH211
 # byte paths: file names need not be UTF-8, and pathlib has none
 
 from __future__ import annotations
@@ -94,6 +94,13 @@ def in_child(work: Callable[[], None], spec: dict[str, Any]) -> int:
     return exit_code(os.waitpid(pid, 0)[1])
 
 
+def put_link(path: bytes, target: bytes) -> None:
+    """The tree's file or folder at a path that programs name; what the tree does not have is not there either."""
+    if os.path.lexists(target):
+        os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
+        os.symlink(os.path.normpath(target), path)
+
+
 def serve() -> None:
     """One run, from the spec to the files."""
     kind, payload = read_frame()
@@ -114,6 +121,8 @@ def serve() -> None:
     if code:
         send_json(b"X", {"disk_full": code == 28})
         return
+    for path, own in spec["links"]:
+        put_link(os.fsencode(path), os.path.join(work, os.fsencode(own)))
     began = time.time_ns()
     send(b"R")
     watch = Watch(spec, lambda work: ask_as_user(spec, work))

@@ -20,12 +20,15 @@ from evaluation.task import EvaluationTask
 from evaluation.trajectory import CommandRun, End, FileChange, LimitHit
 from evaluation.trajectory_io import read_trajectory
 from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, ViolationKind
+from pipeline.data.phase import DataPhase
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import register_secret
-from pipeline.sandbox import StopHandle
+from pipeline.progress import SilentReporter
+from pipeline.sandbox import BuildSpec, Command, Limits, RunSpec, StopHandle
 from pipeline.task import SourceScript, Usage, Verdict
 from tests.doubles.protocol_server import ProtocolServer, Script, Turn
 from tests.evaluation.harness.support import ASKING, HONEST, KEY, SMALL, tiny_runner, tiny_tasks
+from tests.pipeline.data.data_host import Page, serve_data_host
 
 pytestmark = pytest.mark.docker
 
@@ -267,3 +270,39 @@ def test_a_finished_episode_is_read_and_not_run_again(root: Path, task: Evaluati
     assert go(tiny_runner(root, get_agent("noop"))[0], task) == first
     assert {p: p.stat().st_mtime_ns for p in episode_folder(root, task.id, 0).root.rglob("*")} == before
     assert json.loads((episode_folder(root, task.id, 0).root / "lock.json").read_text())["task_id"] == task.id
+
+
+FETCHING = """\
+cat > reproduce.sh <<'END'
+python -c "import urllib.request as u; print('score =', u.urlopen('http://download.pytorch.org/score.txt').read().decode())"
+python -c "import urllib.request as u; u.urlopen('http://download.pytorch.org/other.txt')" || echo refused
+END
+bash reproduce.sh
+"""
+
+
+def test_agents_and_re_executions_get_what_the_original_downloads(
+    root: Path, tmp_path: Path, task: EvaluationTask
+) -> None:
+    assert task.truth is not None
+    assert task.masked_repository is not None
+    runner = script_runner(FETCHING, root)
+    image = runner.agent_step.sandbox.build(
+        BuildSpec(python="3.11"), log=tmp_path / "log", owner="tests-data", reporter=SilentReporter()
+    )
+    code = "import urllib.request as u; u.urlopen('http://download.pytorch.org/score.txt').read()"
+    spec = RunSpec(commands=(Command(argv=("python", "-c", code)),), limits=Limits(memory_mb=256, disk_mb=64))
+    with serve_data_host("download.pytorch.org") as host:
+        host.pages["download.pytorch.org/score.txt"] = Page(b"0.375", "text/plain")
+        record = DataPhase(tmp_path / "cache", upstream=host.upstream).fetch(
+            spec,
+            image,
+            task.masked_repository,
+            sandbox=runner.agent_step.sandbox,
+            out=tmp_path / "data",
+            owner="tests-data",
+        )
+    go(runner, task.evolve(truth=task.truth.evolve(data=record.kept)))
+    folder = episode_folder(root, task.id, 0)
+    assert (folder.agent_logs / "stdout").read_text().splitlines() == ["score = 0.375", "refused"]
+    assert (folder.root / "execution" / "0.stdout").read_text().splitlines() == ["score = 0.375", "refused"]

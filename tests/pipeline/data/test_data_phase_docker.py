@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.data import DataPhase, DataRecord, with_data
+from pipeline.data.phase import DataPhase, with_data
+from pipeline.data.records import DataRecord
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import SilentReporter
 from pipeline.sandbox import BuildSpec, Command, Image, Limits, RunResult, RunSpec, open_sandbox

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.data import DataFile, DataPhase, DataRecord, open_data_phase, with_data
+from pipeline.data.phase import DataPhase, open_data_phase, with_data
+from pipeline.data.records import DataFile, DataRecord
 from pipeline.data.store import DataStore
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox import Command, Image, RunResult, RunSpec

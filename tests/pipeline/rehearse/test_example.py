@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.data import DataPhase
+from pipeline.data.phase import DataPhase
 from pipeline.locator import RepositoryIndex, build_index
 from pipeline.progress import SilentReporter
 from pipeline.rehearse import Rehearsal, read_rehearsal, rehearse
@@ -28,7 +28,11 @@ DOWNLOADS = """import urllib.request
 text = urllib.request.urlopen('http://download.pytorch.org/models/score.txt').read().decode()
 print('score =', float(text))
 """
-ELSEWHERE = "print('mean =', float(open('/home/somebody/project/data/mean.txt').read()))\n"
+ELSEWHERE = """
+mean = float(open('/home/somebody/project/data/mean.txt').read())
+print('mean =', mean)
+open('/home/somebody/project/twice.txt', 'w').write(f'twice = {2 * mean}')
+"""
 
 
 def rehearsed(
@@ -51,8 +55,9 @@ def test_a_file_is_found_where_its_author_had_it_and_a_download_is_answered_offl
         found = rehearsed(tmp_path, index, data=DataPhase(tmp_path / "cache", upstream=host.upstream))
     by_entry = {item.candidate.entry: item for item in found}
     assert [item.failure for item in found] == [None, None]
-    assert by_entry["elsewhere.py"].mapped == (("/home/somebody/project/data/mean.txt", "data/mean.txt"),)
-    assert [item.value for item in read_rehearsal(by_entry["elsewhere.py"])] == [0.625]
+    assert by_entry["elsewhere.py"].mapped == (("/home/somebody/project", "."),)
+    assert by_entry["elsewhere.py"].writes == ("twice.txt",)
+    assert [item.value for item in read_rehearsal(by_entry["elsewhere.py"])] == [0.625, 1.25]
     downloaded = by_entry["scores.py"].data
     assert downloaded is not None
     assert [file.size for file in downloaded.files] == [5]

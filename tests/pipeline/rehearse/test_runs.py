@@ -11,7 +11,7 @@ from pipeline.errors import FailureKind
 from pipeline.locator import build_index
 from pipeline.progress import SilentReporter
 from pipeline.rehearse import Rehearsal, kept, read_rehearsal, rehearse, runs
-from pipeline.rehearse.authors_paths import find_committed
+from pipeline.rehearse.authors_paths import Places, place_authors_path
 from pipeline.sandbox.base import Image, Limits, RunResult, RunSpec, StopHandle
 from pipeline.schema import Problem
 from pipeline.settings import Settings
@@ -111,7 +111,7 @@ def test_a_slow_command_is_tried_longer_only_after_the_others_and_the_budget_say
     found = case.rehearse()
     assert [item.failure for item in found.values()] == [None, None]
     case.root = tmp_path / "again"
-    monkeypatch.setattr(runs, "_lanes", lambda limits: 1)
+    monkeypatch.setattr(runs, "count_lanes", lambda limits: 1)
     found = case.rehearse(budget_s=1.0, per_command_s=50.0)
     assert not found["quick.py"].ran
     assert found["quick.py"].message.startswith("not run: the budget of 1 s")
@@ -166,4 +166,29 @@ def test_a_path_of_the_author_is_the_committed_file_of_that_name(tmp_path: Path,
     (tmp_path / "tree" / "link.csv").symlink_to("/etc/hostname")
     error = f"Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: '{path}'\n"
     (tmp_path / "0.stderr").write_text(error)
-    assert find_committed(tmp_path, 0, snapshot) == ((path, own) if own else None)
+    assert place_authors_path(tmp_path, 0, snapshot, ".") == (((path, own),) if own else None)
+
+
+@pytest.mark.parametrize(
+    ("error", "placed", "expected"),
+    [
+        # what was found in the folder before says which folder of the repository it is
+        ("'/home/a/scores.json'", (("/home/a/data/points.csv", "data/points.csv"),), (("/home/a", "."),)),
+        ("'/home/a/out/scores.json'", (), (("/home/a/out", "one/out"),)),  # a folder of that name
+        ("'/home/a/scores.json'", (), (("/home/a", "code"),)),  # else where the command runs
+        ("'/home/a'", (("/home/b/table.csv", "two/table.csv"),), (("/home/b/table.csv", "two/table.csv"), ("/home/a", "code"))),
+        # two files that lie together there and apart here
+        ("'/home/a/x.json'", (("/home/a/points.csv", "data/points.csv"), ("/home/a/table.csv", "two/table.csv")), None),
+        ("'/home/a/x.json'", (("/home/a", "code"),), None),  # it is placed, and did not help
+        ("'/results/x.json'", (), None),  # nothing can be put at the root
+        ("'/etc/x/y.json'", (), None),
+    ],
+)  # fmt: skip
+def test_a_folder_that_the_author_wrote_into_is_one_of_the_repository(
+    tmp_path: Path, error: str, placed: Places, expected: Places | None
+) -> None:
+    files = {"data/points.csv": "1\n", "one/out/table.csv": "1\n", "two/table.csv": "2\n", "code/run.py": ""}
+    snapshot = make_snapshot(tmp_path / "tree", files)
+    trace = f"Traceback (most recent call last):\nOSError: [Errno 30] Read-only file system: {error}\n"
+    (tmp_path / "0.stderr").write_text(trace)
+    assert place_authors_path(tmp_path, 0, snapshot, "code", placed) == expected

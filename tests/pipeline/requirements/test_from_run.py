@@ -108,3 +108,38 @@ def test_the_cells_of_a_notebook_are_steps_with_the_lines_of_the_file(tmp_path: 
     assert step.text == "fit the model"
     (span,) = step.spans
     assert [line.strip() for line in raw.splitlines()[span.start - 1 : span.end]] == ['"score = sum([1, 2])\\n"']
+
+
+DRAWN = """import numpy as np
+import matplotlib.pyplot as plt
+
+rng = np.random.default_rng(0)
+data = rng.normal(size=100)
+
+scores = {}
+for level in (1, 2):
+    scores[level] = float(np.mean(data) / level)
+
+# what nobody puts out
+spread = np.std(data)
+fig, axes = plt.subplots()
+axes.plot(data, spread * data)
+fig.savefig("out.png")
+
+best = max(scores, key=scores.get)
+print(f"best {best}: {scores[best]}")
+
+# a last figure
+share = np.array([scores[level] for level in scores])
+plt.bar([1, 2], share)
+plt.savefig("share.png")
+print("saved")
+"""
+
+
+def test_what_is_only_drawn_is_no_step(tmp_path: Path) -> None:
+    found = requirements_of_run((), snapshot=snapshot_of(tmp_path, {"run.py": DRAWN}), entries=["run.py"])
+    assert [item.spans[0].start for item in found] == [4, 7, 17]
+    only = DRAWN.replace("print(", "str(")  # nothing is put out: all of it is asked
+    found = requirements_of_run((), snapshot=snapshot_of(tmp_path / "only", {"run.py": only}), entries=["run.py"])
+    assert [item.spans[0].start for item in found] == [4, 7, 12, 17, 21]

@@ -135,6 +135,7 @@ def test_what_needs_a_container_is_refused_without_one(
     for changes, expected in (
         ({"mounts": (ReadOnlyMount(source=tmp_path, target="/x"),)}, FailureKind.SANDBOX_UNAVAILABLE),
         ({"outbox": "/outbox"}, FailureKind.SANDBOX_UNAVAILABLE),
+        ({"links": (("/home/x", "."),)}, FailureKind.SANDBOX_UNAVAILABLE),
         ({"gpus": Gpus(count=1)}, FailureKind.GPU_UNAVAILABLE),
     ):
         with pytest.raises(ExpbenchError) as caught:
@@ -196,6 +197,34 @@ def test_mounts_are_read_only_sockets_work_and_the_outbox_comes_out(
     assert any("outbox: link" in problem.where for problem in result.problems)
     assert (result.produced, result.removed) == ((), ())
     assert sorted(path.name for path in served.iterdir()) == ["file.txt", "s"]
+
+
+LINKED = """
+import os
+print(open("/home/somebody/study/in.txt").read())
+open("/home/somebody/study/out.txt", "w").write("made")
+print(open("/data/in.txt").read(), os.path.exists("/data/masked.txt"))
+try:
+    open("/data/new.txt", "w")
+except OSError as error:
+    print(error.errno)
+"""
+
+
+def test_what_programs_name_by_an_absolute_path_is_read_and_written_in_the_tree(
+    kind: str, stoppable: StoppableSandbox, image: Image, tree: Path, tmp_path: Path, owner: str
+) -> None:
+    if kind != "docker":
+        pytest.skip("containers only")
+    (tree / "study").mkdir()
+    (tree / "study" / "in.txt").write_text("of the tree")
+    links = (
+        ("/home/somebody/study", "study"), ("/data/in.txt", "study/in.txt"), ("/data/masked.txt", "study/masked.txt"),
+    )  # fmt: skip
+    result = stoppable.run(image, tree, spec_of(LINKED, links=links), out=tmp_path / "out", owner=owner)
+    assert (tmp_path / "out" / "0.stdout").read_text().splitlines() == ["of the tree", "of the tree False", "13"]
+    assert [item.path for item in result.produced] == ["study/out.txt"]
+    assert (tmp_path / "out" / "files" / "study" / "out.txt").read_text() == "made"
 
 
 def test_the_outbox_counts_as_disk(

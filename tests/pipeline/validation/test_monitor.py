@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.sandbox.base import CommandResult, ProducedFile, RunResult
 from pipeline.schema import Severity
-from pipeline.validation.monitor import inspect_run
+from pipeline.validation.monitor import WRITTEN, inspect_run
 from tests.pipeline.validation.support import claim, make_snapshot
 
 CLAIMS = [claim("c1", "accuracy", "0.873"), claim("c2", "accuracy", "0.911"), claim("c3", "f1", "0.664")]
@@ -42,9 +42,9 @@ def inspect(
         "print('accuracy: 87.3')\nprint('accuracy: 0.911')\n".replace("87.3", "0.873"),
     ],
 )
-def test_written_results_are_errors(tmp_path: Path, source: str) -> None:
+def test_written_results_are_told_apart(tmp_path: Path, source: str) -> None:
     (problem,) = inspect(tmp_path, source)
-    assert problem.severity is Severity.ERROR
+    assert (problem.component, problem.severity) == (WRITTEN, Severity.WARNING)
     assert problem.where.startswith("run.py:")
 
 

@@ -129,7 +129,7 @@ def test_finished_runs_are_reused_and_broken_ones_made_again(tmp_path: Path) -> 
         ("import runpy, sys\nsys.argv = ['x']\nrunpy.run_module('surely_not_installed', run_name='__main__')", Verdict.UNKNOWN, "blocked: environment (module `surely_not_installed`"),
         ("pass", Verdict.FAIL, "without printing or writing anything"),
         ("class plt:\n    show = print\nif False:\n    plt.show()", Verdict.UNKNOWN, "it shows its results in windows only"),
-        ("print('ours: accuracy = 0.875')\nprint('sgd: accuracy = 0.750')", Verdict.FAIL, "written in the program"),
+        ("print('ours: accuracy = 0.875')\nprint('sgd: accuracy = 0.750')", Verdict.PASS, "reproduced"),
         ("import lib\nprint('ours: accuracy', lib.share(1, 3))\nprint('sgd: accuracy', lib.share(1, 2))", Verdict.FAIL, "contradicted"),
     ],
 )  # fmt: skip

@@ -16,6 +16,7 @@ from pipeline.repository import RepositoryRef, Snapshot
 from pipeline.sandbox.base import Image, Limits
 from pipeline.task import (
     Band,
+    ClaimMatch,
     Expected,
     ExperimentTruth,
     Family,
@@ -26,8 +27,8 @@ from pipeline.task import (
     ValidationReport,
     Verdict,
 )
-from pipeline.validation.responses import band_of_seeds, learn_responses, seed_nobody_has
-from pipeline.witness.records import FunctionRun
+from pipeline.validation.responses import band_of_seeds, computed, learn_responses, seed_nobody_has
+from pipeline.witness.records import FunctionRun, Perturbation, Response
 
 RAN = (FunctionRun(path="run.py", name="main", line=1, calls=1),)
 
@@ -104,3 +105,20 @@ def test_a_task_that_only_a_masked_seed_meets_is_refused() -> None:
     assert seed_nobody_has(unseen, {"run.py"}) == ""
     without = _task(_claim(), ran=RAN)
     assert seed_nobody_has(without, {"run.py"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "moves"), [(((90.0,),), False), (((90.0,), (83.0,)), True), (((),), False), ((), False)]
+)
+def test_numbers_that_no_perturbation_moves_were_not_seen_computed(
+    values: tuple[tuple[float, ...], ...], moves: bool
+) -> None:
+    task = _task(_claim())
+    assert task.validation is not None
+    match = ClaimMatch(claim="c1", verdict=Verdict.PASS, observed=(90.0, 90.0), reason="-")
+    responses = tuple(
+        Response(perturbation=Perturbation.MOVED, values=tuple(("c1", value) for value in seen), touched=1)
+        for seen in values
+    )
+    truth = task.truth.evolve(responses=responses)
+    assert computed(task.evolve(truth=truth, validation=task.validation.evolve(matches=(match,)))) is moves
