@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from pathlib import Path
 
 import openai
@@ -11,8 +12,11 @@ import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, Field
 
+from extractors.engine import draft_with_model
 from pipeline.llm import CallLedger, ModelClient, ModelConfig, ModelError, Parameters, Request, RetryPolicy
 from pipeline.llm.types import ImagePart, Reply, ToolSpec, user
+from tests.extractors.engine.papers import paper
+from tests.extractors.engine.reader import Reader
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -249,3 +253,21 @@ def test_the_desk_is_restarted_while_our_client_waits(desk, ours, meanwhile, tmp
     desk.write(f"{name}.md", "Yes.")
     assert asked.result().text == "Yes."
     assert [path.name for path in (desk.directory / "inbox").glob("[0-9]*")] == [name]
+
+
+def test_the_model_engine_reads_a_paper_at_the_desk(desk, ours, meanwhile):
+    """Several questions wait at once; each is read from its file, and answered in the file that its page names."""
+    reader, answered = Reader(), set()
+    drafts = meanwhile(draft_with_model, paper(), client=ours)
+    while not drafts.done():
+        for entry in sorted((desk.directory / "inbox").glob("[0-9]*")):
+            if entry.name not in answered:
+                turn = reader("chat", json.loads((entry / "request.json").read_text()))
+                assert f"{entry.name}.json`" in (entry / "request.md").read_text()
+                desk.write(f"{entry.name}.json", json.dumps(turn.structured))
+                answered.add(entry.name)
+        time.sleep(0.02)
+    assert [draft.slug for draft in drafts.result().drafts.drafts] == [
+        "table-1-mean-test-accuracy", "table-2-mean-test-accuracy",
+    ]  # fmt: skip
+    assert not list((desk.directory / "outbox").glob("*.refused.md"))
