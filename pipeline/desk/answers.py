@@ -107,7 +107,8 @@ def _read_calls(request: ChatRequest, text: str) -> tuple[str, tuple[AnswerCall,
                 f"There is no tool `{call.name}` to call; there is {', '.join(f'`{t}`' for t in tools)}."
             )
         _validate(call.arguments, tools[call.name], f"arguments of {call.name}")
-    return written.text, tuple(AnswerCall(name=c.name, arguments=json.dumps(c.arguments)) for c in written.tool_calls)
+    said = written.text.encode("utf-8", "replace").decode()  # lone surrogates, which JSON may spell
+    return said, tuple(AnswerCall(name=c.name, arguments=json.dumps(c.arguments)) for c in written.tool_calls)
 
 
 def _parse(text: str) -> Any:

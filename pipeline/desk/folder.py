@@ -125,9 +125,16 @@ class DeskFolder:
         return found
 
     def answer(self, name: str) -> Answer | None:
-        """The answer that was taken for a request."""
+        """The answer that was taken for a request.
+
+        Raises:
+            ExpbenchError: `RECORD_INVALID`: somebody changed it.
+        """
         path = self._inbox / name / "answer.json"
-        return Answer.model_validate_json(path.read_bytes()) if path.exists() else None
+        try:
+            return Answer.model_validate_json(path.read_bytes()) if path.exists() else None
+        except ValueError as error:
+            raise _damaged(path, "answer", error) from error
 
     def take_answers(self) -> list[str]:
         """Look through the outbox once; the ids of requests that have an answer now."""
@@ -172,7 +179,10 @@ class DeskFolder:
             by = said_by.read_text("utf-8").strip() if said_by.exists() else self._by
         except (OSError, UnicodeDecodeError) as error:
             raise RefusedAnswer(f"It cannot be read: {error}.") from error
-        text, calls = read_answer(self._open[name], form, data)
+        try:
+            text, calls = read_answer(self._open[name], form, data)
+        except RecursionError as error:
+            raise RefusedAnswer("It is nested too deeply.") from error
         digest = hashlib.sha256(data).hexdigest()
         return Answer(form=form, text=text, calls=calls, by=by, at=datetime.now(UTC), sha256=digest)
 
@@ -209,7 +219,11 @@ def _request_in(folder: Path) -> ChatRequest:
     try:
         return read_request(json.loads((folder / "request.json").read_bytes()))
     except (OSError, ValueError, RequestError) as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID, str(folder / "request.json"), f"is no request: {error}",
-            consequence="The desk was not opened", next_step=f"Remove {folder}; a client that asks again files it",
-        ) from error  # fmt: skip
+        raise _damaged(folder / "request.json", "request", error) from error
+
+
+def _damaged(path: Path, what: str, error: Exception) -> ExpbenchError:
+    return ExpbenchError(
+        FailureKind.RECORD_INVALID, str(path), f"is no {what}: {error}",
+        consequence="The desk cannot go on", next_step=f"Remove {path.parent}; a client that asks again files it anew",
+    )  # fmt: skip

@@ -121,6 +121,19 @@ def test_a_corrected_file_is_taken_and_the_refusal_goes(folder: DeskFolder, tmp_
     assert folder.answer(name).text == '{"metric": "f1 \\ud800"}'
 
 
+def test_half_a_character_beside_a_call_is_taken_and_a_deep_answer_refused(folder: DeskFolder, tmp_path):
+    """Both would have ended the desk."""
+    name, _ = folder.file_request(CALLS)
+    deep = '{"tool_calls": [{"name": "look", "arguments": {"metric": ' + "[" * 990 + "]" * 990 + "}}]}"
+    written(tmp_path, f"{name}.calls.json", deep)
+    assert folder.take_answers() == []
+    assert (tmp_path / "outbox" / f"{name}.refused.md").exists()
+    call = '{"text": "so: \\ud800", "tool_calls": [{"name": "look", "arguments": {"metric": "\\ud800f"}}]}'
+    written(tmp_path, f"{name}.calls.json", call)
+    assert folder.take_answers() == [name]
+    assert (folder.answer(name).text, folder.answer(name).calls[0].arguments) == ("so: ?", '{"metric": "\\ud800f"}')
+
+
 def test_two_answers_and_unreadable_ones_are_refused(folder: DeskFolder, tmp_path):
     name, _ = folder.file_request(TEXT)
     written(tmp_path, f"{name}.md", "yes")
@@ -229,6 +242,10 @@ def test_errors_of_a_desk(tmp_path):
         with pytest.raises(ExpbenchError) as found, open_desk(tmp_path / "desk", "nobody"):
             pass
         assert found.value.kind is FailureKind.WORKSPACE_LOCKED
+    (tmp_path / "desk" / "inbox" / name / "answer.json").write_text("{}")
+    with pytest.raises(ExpbenchError, match="is no answer"), open_desk(tmp_path / "desk", "nobody"):
+        pass
+    (tmp_path / "desk" / "inbox" / name / "answer.json").unlink()
     (tmp_path / "desk" / "inbox" / name / "request.json").write_text("{}")
     with pytest.raises(ExpbenchError, match="is no request") as found, open_desk(tmp_path / "desk", "nobody"):
         pass
