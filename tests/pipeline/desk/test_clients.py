@@ -17,6 +17,7 @@ from pipeline.llm import CallLedger, ModelClient, ModelConfig, ModelError, Param
 from pipeline.llm.types import ImagePart, Reply, ToolSpec, user
 from tests.extractors.engine.papers import paper
 from tests.extractors.engine.reader import Reader
+from tests.pipeline.desk.conftest import until
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -71,6 +72,8 @@ def test_the_only_model_is_the_desk(client):
 
 
 def test_a_stream_has_signs_of_life_and_then_the_answer(desk, client, meanwhile):
+    arrived = []
+
     def stream():
         asked = client.chat.completions.create(
             model="desk",
@@ -78,14 +81,16 @@ def test_a_stream_has_signs_of_life_and_then_the_answer(desk, client, meanwhile)
             stream=True,
             stream_options={"include_usage": True},
         )
-        return list(asked)
+        arrived.extend(asked)  # one by one, as they come
 
     asked = meanwhile(stream)
     (name,) = desk.waiting()
+    until(lambda: len(arrived) > 2)
+    assert not any(piece.choices[0].delta.content for piece in arrived)
     desk.write(f"{name}.md", "one\ntwo")
-    *pieces, last = asked.result()
+    asked.result()
+    *pieces, last = arrived
     assert "".join(piece.choices[0].delta.content or "" for piece in pieces) == "one\ntwo"
-    assert len(pieces) > 3  # signs of life came before
     assert pieces[-1].choices[0].finish_reason == "stop"
     assert last.usage.completion_tokens > 0
     assert {piece.model for piece in pieces} == {"desk"}
