@@ -20,7 +20,7 @@ from evaluation.a2a.client import ask, card_of, state_name
 from evaluation.a2a.green import REPORT, GreenExecutor, GreenOutcome, outcome_of
 from evaluation.a2a.messages import GreenRequest, failure_of, green_message
 from evaluation.a2a.remote_step import NoSandbox, RemoteAgent, RemoteAgentStep
-from evaluation.a2a.server import address, agent_card, listen, running, serve
+from evaluation.a2a.server import address, agent_card, running, serve
 from evaluation.agents.registry import get_agent
 from evaluation.episode import EpisodeLimits
 from evaluation.harness.agent_step import AgentStep
@@ -33,6 +33,7 @@ from flows.evaluate import EvaluateOptions, load_chosen
 from flows.grading_model import GradingEngine, grading_model
 from pipeline.digests import text_digest
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.network.listening import listen
 from pipeline.progress import Reporter
 from pipeline.sandbox import StoppableSandbox, open_sandbox
 from pipeline.sandbox.base import StopHandle

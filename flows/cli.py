@@ -20,6 +20,7 @@ from flows.commands import (
     causal,
     checking,
     curation,
+    desk,
     evaluation,
     exporting,
     importing,
@@ -55,7 +56,7 @@ _PANELS: Final = {
     "Review, release, exchange": (orchestration, releasing, importing, exporting),
     "Evaluate agents": (evaluation, judging, results, scoring),
     "Causal worlds": (causal,),
-    "This machine": (setup,),
+    "This machine": (setup, desk),
 }
 """How `--help` groups the commands."""
 _PATH_ERRORS: Final = frozenset(

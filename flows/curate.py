@@ -99,7 +99,7 @@ def plan(options: CurateOptions, reporter: Reporter) -> Plan:
     sandbox = _choose_sandbox(options.sandbox, reporter)
     forecast = None
     if config is not None:
-        forecast = estimate([options.pdf], reporter=reporter, config=config, tasks_per_paper=options.max_tasks).forecast
+        forecast = estimate([options.pdf], reporter=reporter, config=config, most_tasks=options.max_tasks).forecast
     with scratch_directory() as scratch:
         snapshot = open_snapshot(
             options.repository,

@@ -30,7 +30,8 @@ __all__ = ["Estimate", "PaperSize", "estimate", "forecast_table", "planned_calls
 
 # Instructions and schema of one prompt; an assumption, like the answers' lengths below, until ledgers are given.
 _PROMPT = 1200
-# EXP-Bench reports 461 tasks from 51 papers: nine tasks a paper.
+# EXP-Bench reports 461 tasks from 51 papers: nine tasks a paper. Short ones have fewer results to make tasks of: nine
+# were assumed of three pages with one table, which forecast 158 calls where 19 were made.
 _TASKS_PER_PAPER = 9
 # Assumed: eight turns, each of which sends the conversation again with 1500 tokens of files more.
 _LOCATOR_TURNS, _LOCATOR_STEP = 8, 1500
@@ -66,6 +67,7 @@ def estimate(
     reporter: Reporter,
     model: str | None = None,
     tasks_per_paper: int | None = None,
+    most_tasks: int | None = None,
     ledgers: Sequence[Path] = (),
     config: ModelConfig | None = None,
 ) -> Estimate:
@@ -74,7 +76,8 @@ def estimate(
     Args:
         pdfs: the papers; each is read without a model (this takes seconds per paper).
         model: its name; None: `EXPBENCH_MODEL`.
-        tasks_per_paper: None: as many as the published EXP-Bench has per paper.
+        tasks_per_paper: None: as many as the published EXP-Bench has per paper, but no more than tables and figures.
+        most_tasks: what a run would make of a paper at most; None: no bound.
         ledgers: `model_calls.jsonl` files of earlier runs.
 
     Raises:
@@ -82,16 +85,18 @@ def estimate(
     """
     config = config or model_config_from_environment(model)
     prices = load_prices()
-    tasks = tasks_per_paper or _TASKS_PER_PAPER
-    sizes, planned = [], []
+    sizes, planned, tasks = [], [], 0
     for pdf in pdfs:
         document = read_isolated(pdf, reporter=Details(reporter, "extract"))
         sizes.append(measure(pdf, document))
-        planned += planned_calls(sizes[-1], tasks)
+        expected = tasks_per_paper or max(1, min(_TASKS_PER_PAPER, sizes[-1].tables + sizes[-1].figures))
+        expected = min(expected, most_tasks or expected)
+        tasks += expected
+        planned += planned_calls(sizes[-1], expected)
     measured: list[CallRecord] = [record for path in ledgers for record in CallLedger(path).records()]
     return Estimate(
         papers=tuple(sizes),
-        tasks=tasks * len(sizes),
+        tasks=tasks,
         tasks_assumed=tasks_per_paper is None,
         forecast=forecast(config, prices, _merged(planned), measured),
     )

@@ -1,7 +1,7 @@
 """Many tasks in one go: a prediction for each case, in the form of the scorer; resumable, and never half written.
 
 Each finished prediction lies in `<out>.partial/` until all are there, under a digest of what it depends on (the task,
-what the repository holds, the version of the locator). The same command goes on where it was
+what the repository holds, the version of the locator, the model). The same command goes on where it was
 ended, and a repository or task that was changed meanwhile is searched again. A repository that cannot be searched
 leaves its cases without a prediction: an empty one would say that nothing was found.
 """
@@ -12,7 +12,7 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flows.locate_inputs import Case, open_repository
 from flows.locate_run import located, prediction
@@ -24,9 +24,12 @@ from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
 from pipeline.version import STAGE_VERSIONS, version
 
+if TYPE_CHECKING:
+    from flows.locate_model import Search
+
 __all__ = ["partial_directory", "run_cases"]
 
-_FORM: Final = 2
+_FORM: Final = 3
 """Raise when the form of a prediction changes: kept ones of the older form are then made again."""
 
 
@@ -42,6 +45,8 @@ def run_cases(
     *,
     cache: Path,
     reporter: Reporter,
+    search: Search | None = None,
+    searcher: str = "keyless",
 ) -> dict[str, Any]:
     """Search all cases and write one prediction a line, in the order of the cases.
 
@@ -51,6 +56,8 @@ def run_cases(
         out: the JSON Lines file; replaced atomically when all is done.
         cache: directory for indexes and exports of bare repositories.
         reporter: progress.
+        search: decides a task; None: the deterministic search alone.
+        searcher: what of `search` decides its answers.
 
     Returns:
         Counts: cases, predictions, chains, not_found, resumed (found from an earlier run), missing (papers without a
@@ -64,7 +71,7 @@ def run_cases(
         raise _no_repositories(repositories, "no such directory")
     partial = partial_directory(out)
     with exclusive_lock(partial / "lock", str(out)):
-        run = _Run(repositories, partial, cache, reporter)
+        run = _Run(repositories, partial, cache, reporter, search, searcher)
         reporter.start("locate", len(cases))
         for paper, group in _by_paper(cases):
             run.paper(paper, group)
@@ -94,7 +101,10 @@ def run_cases(
 class _Run:
     """The cases of one command, paper by paper."""
 
-    def __init__(self, repositories: Path, partial: Path, cache: Path, reporter: Reporter) -> None:
+    def __init__(
+        self, repositories: Path, partial: Path, cache: Path, reporter: Reporter, search: Search | None, searcher: str
+    ) -> None:
+        self._search, self._searcher = search, searcher
         self._repositories, self._partial, self._cache, self._reporter = repositories, partial, cache, reporter
         self.rows: dict[tuple[str, int], str] = {}
         """The line of each case."""
@@ -132,11 +142,15 @@ class _Run:
             self._done(case, row, ", ".join(json.loads(row)["chain"]) or "not found")
 
     def _row(self, case: Case, index: RepositoryIndex) -> str:
-        location = locate(index, case.query)
+        if self._search is None:
+            location, engine = locate(index, case.query), "keyless"
+        else:
+            location, engine = self._search(index, case.query, f"agent/{case.paper_id}-{case.task_index}.json")
         value = {
             "paper_id": case.paper_id,
             "task_index": case.task_index,
-            **prediction(located(index, case.query, location=location)),
+            "engine": engine,
+            **prediction(located(index, case.query, location=location, engine=engine)),
         }
         return json.dumps(value, ensure_ascii=False)
 
@@ -147,7 +161,7 @@ class _Run:
     def _key(self, case: Case, snapshot: Snapshot) -> str:
         """What a prediction depends on."""
         return digest_of(
-            [_FORM, version(), STAGE_VERSIONS["locate"], snapshot.ref.commit,
+            [_FORM, self._searcher, version(), STAGE_VERSIONS["locate"], snapshot.ref.commit,
              case.paper_id, case.task_index, case.query.model_dump(mode="json")]
         )  # fmt: skip
 

@@ -7,6 +7,8 @@ Non-goal: commands of the agent in a sandbox, which need an environment of the r
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -18,10 +20,12 @@ from pipeline.files import write_text
 from pipeline.llm import CacheMode, model_config_from_environment
 from pipeline.llm.config import find_key
 from pipeline.locator import Location, RepositoryIndex, TaskQuery, locate
-from pipeline.locator.agent import AgentRun
 from pipeline.progress import Reporter
 
-__all__ = ["TRAJECTORY", "check_model", "checked_by_model", "record_of"]
+__all__ = ["TRAJECTORY", "Search", "check_model", "checking_model", "record_of"]
+
+Search = Callable[[RepositoryIndex, TaskQuery, str], tuple[Location, str]]
+"""Decides one task; the text is the name of the file that the model's way is kept in."""
 
 TRAJECTORY: Final = "agent.json"
 _RECORDS: Final = "expbench-locate"
@@ -33,8 +37,11 @@ def record_of(task: Path, repository: str, query: TaskQuery) -> Path:
     return Path(_RECORDS) / f"{name}-{digest_of([repository, query.model_dump(mode='json')])[:8]}"
 
 
-def check_model(options: ModelOptions) -> None:
+def check_model(options: ModelOptions) -> str:
     """Is there a model, and its key? Asked before a repository is fetched.
+
+    Returns:
+        What of the model decides its answers, as a digest.
 
     Raises:
         ExpbenchError: `USAGE`: no model is named; `AUTHENTICATION`: it needs a key and there is none.
@@ -42,45 +49,38 @@ def check_model(options: ModelOptions) -> None:
     config = model_config_from_environment(options.name)
     if options.cache is not CacheMode.REPLAY:
         find_key(config)
+    return digest_of([config.identity, config.parameters.model_dump(mode="json")])
 
 
-def checked_by_model(
-    index: RepositoryIndex,
-    query: TaskQuery,
-    options: ModelOptions,
-    record: Path,
-    reporter: Reporter,
-) -> tuple[Location, str]:
-    """Let a model check the deterministic ranking of one task.
+@contextmanager
+def checking_model(options: ModelOptions, record: Path, reporter: Reporter) -> Iterator[Search]:
+    """A model that checks the deterministic ranking of tasks, one after the other, within one budget.
 
     Args:
-        index: the repository, from `build_index`.
-        query: the task.
         options: which model, and what it may cost.
-        record: directory for its exchanges, costs and trajectory; a second call finds its answers there.
+        record: directory for its exchanges, costs and trajectories; a second call finds its answers there.
         reporter: notes of stage `locate`.
 
-    Returns:
-        The model's decision and its name; or the deterministic one with a problem and "keyless", where the model
-        refused or its answer did not hold.
+    Yields:
+        What decides a task: gives the model's decision and its name; or the deterministic one with a problem and
+        "keyless", where the model refused or its answer did not hold.
 
     Raises:
         ExpbenchError: no model is configured, its key is missing, its endpoint fails, or the budget is used up.
     """
-    where = index.snapshot.ref.url
-    ranking = locate(index, query)
-    reporter.start("locate")
-    (record / TRAJECTORY).unlink(missing_ok=True)  # of an earlier call; exchanges and costs stay
-
-    def keep(run: AgentRun) -> None:
-        write_text(record / TRAJECTORY, run.model_dump_json(indent=1) + "\n")
-
     with recorded_model(options, record, "locate") as client:
         model = client.config.model
-        location, run = checked(
-            index, query, ranking, client=client, document=None, where=where, reporter=reporter, keep=keep
-        )
-    if run is None:
-        return location, "keyless"
-    reporter.end("locate", f"{len(run.steps)} steps of {model}, kept in {record / TRAJECTORY}")
-    return location, model if run.accepted else "keyless"
+
+        def search(index: RepositoryIndex, query: TaskQuery, trajectory: str) -> tuple[Location, str]:
+            way = record / trajectory
+            way.unlink(missing_ok=True)  # of an earlier call; exchanges and costs stay
+            location, run = checked(
+                index, query, locate(index, query), client=client, document=None, where=index.snapshot.ref.url,
+                reporter=reporter, keep=lambda run: write_text(way, run.model_dump_json(indent=1) + "\n"),
+            )  # fmt: skip
+            if run is None:
+                return location, "keyless"
+            reporter.note("locate", f"{len(run.steps)} steps of {model}, kept in {way}")
+            return location, model if run.accepted else "keyless"
+
+        yield search

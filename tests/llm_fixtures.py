@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline.llm import ModelClient, ModelConfig, Parameters, RetryPolicy
-from pipeline.llm.protocol_server import ProtocolServer, Script, Turn
+from tests.doubles.protocol_server import ProtocolServer, Script, Turn
 
 Serve = Callable[..., ProtocolServer]
 Connect = Callable[..., ModelClient]

@@ -33,10 +33,10 @@ from evaluation.harness.submission_reader import take_submission
 from evaluation.harness.workspace import workspace_after
 from evaluation.trajectory import CommandRun, TrajectoryHead
 from evaluation.trajectory_io import TrajectoryWriter, read_trajectory
-from pipeline.llm.protocol_server import ProtocolServer, Script, Turn
 from pipeline.progress import SilentReporter
 from pipeline.sandbox import BuildSpec, Command, Limits, RunSpec, StopHandle
 from pipeline.scratch import scratch_directory
+from tests.doubles.protocol_server import ProtocolServer, Script, Turn
 from tests.evaluation.harness.support import ASKING, HONEST, tiny_runner, tiny_tasks
 
 ASK_ONLY = ASKING.removesuffix(HONEST)

@@ -38,7 +38,7 @@ from pipeline.llm import (
     Request,
     user,
 )
-from pipeline.llm.protocol_server import ProtocolServer, Script, turns
+from tests.doubles.protocol_server import ProtocolServer, Script, turns
 
 PRICES = PriceList(as_of="2026-01-01", models=(Price(model="m", input=Decimal(1), output=Decimal(2)),))
 PARAGRAPH = "The accuracy of the proposed method exceeds that of the baseline on all three data sets. "
@@ -203,7 +203,7 @@ def main() -> None:
             print(f"{name:34} {throughput(table[name], arguments.calls, arguments.callers):9.0f}")
         rows.close()
     print("\nimports (s)")
-    for name in ("pipeline.llm", "pipeline.llm.protocol_server", "openai", "langchain_openai"):
+    for name in ("pipeline.llm", "openai", "langchain_openai"):
         print(f"{name:34} {import_seconds(f'import {name}'):9.2f}")
 
 

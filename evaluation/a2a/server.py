@@ -6,7 +6,6 @@ An agent listens on this machine unless it is told otherwise, and asks for a bea
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -17,12 +16,14 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.version import version
 
 if TYPE_CHECKING:
+    import socket
+
     import uvicorn
     from a2a.server.agent_execution import AgentExecutor
     from a2a.types import AgentCard
     from starlette.types import ASGIApp
 
-__all__ = ["agent_card", "listen", "running", "serve"]
+__all__ = ["address", "agent_card", "running", "serve"]
 
 _CLOSE_S: Final = 60.0
 _STOP_S: Final = 5
@@ -55,26 +56,6 @@ def agent_card(name: str, description: str, skill: str, tags: tuple[str, ...], u
         default_output_modes=["text/plain", "application/json", "application/gzip"],
         skills=[AgentSkill(id=tags[0], name=name, description=skill, tags=list(tags))],
     )
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.
-
-    Raises:
-        ExpbenchError: `USAGE`: the address is taken, or is none of this machine.
-    """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise ExpbenchError(
-            FailureKind.USAGE, f"{host}:{port}", f"cannot be listened on: {error.strerror or error}",
-            consequence="The agent was not started", next_step="Choose another --port, or 0 for a free one",
-        ) from error  # fmt: skip
-    return listener
 
 
 def address(listener: socket.socket, host: str) -> str:

@@ -159,10 +159,16 @@ class Paper:
     def foreign_names(self, text: str) -> list[str]:
         """Names in `text` that the paper does not use: words with a capital inside, or letters mixed with digits.
 
-        `ImageNet`, `LSTM`, `resnet18`; ordinary words are the writer's own and are not looked up.
+        `ImageNet`, `LSTM`, `resnet18`; ordinary words are the writer's own and are not looked up, with hyphens
+        (`hyper-parameter` where the paper prints `hyperparameter`) or without.
         """
         words = re.findall(r"[^\W_]+(?:-[^\W_]+)*", text)
-        names = [w for w in words if any(c.isupper() for c in w[1:]) or (not w.isalpha() and re.search(r"[^\W\d_]", w))]
+        names = [
+            w
+            for w in words
+            if any(c.isupper() for part in w.split("-") for c in part[1:])
+            or (any(c.isdigit() for c in w) and any(c.isalpha() for c in w))
+        ]
         return [name for name in dict.fromkeys(names) if not self.knows(name)]
 
     def supports(self, evidence: Evidence) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
@@ -46,7 +47,7 @@ app = typer.Typer()
     "  expbench locate https://github.com/owner/name@1a2b3c4 --task task.json --explain\n\n"
     "  expbench locate . --task task.yaml --json | jq .chain\n\n"
     "  expbench locate . --task task.yaml --engine model --model gpt-5-mini --budget-usd 0.5\n\n"
-    "  expbench locate --cases cases.jsonl --repositories snapshots --out predictions.jsonl\n\n"
+    "  expbench locate --cases cases.jsonl --repositories snapshots --out predictions.jsonl [--engine model]\n\n"
     "A task file is YAML or JSON with question, method and expected_outcome. A cases file has one such object a line, "
     "with paper_id and task_index; repositories are the directories DIR/<paper_id>/. An interrupted command goes on "
     "when it is given again.\n\n"
@@ -93,7 +94,7 @@ def locate(
         Path | None,
         typer.Option(
             help="Where the model's exchanges, costs and way (agent.json) go; default: expbench-locate/, in a "
-            "directory of the task's own.",
+            "directory of the task's own; with --cases OUT.model/.",
             rich_help_panel=_MODEL,
         ),
     ] = None,
@@ -113,17 +114,16 @@ def locate(
         max_calls=max_calls, max_tokens=max_tokens, exchanges=exchanges,
     )  # fmt: skip
     asked = _Asked(options, record) if engine == "model" else None
-    if cases is not None:
-        _alone("--cases", {"REPO": repository, "QUESTION": question, "--task": task, "--commit": commit,
-                           "--explain": explain or None, "--html": html, "--engine model": asked,
-                           "--record": record})  # fmt: skip
-        if repositories is None or out is None:
-            raise _usage("--cases needs --repositories and --out")
-        _many(cases, repositories, out, json_output)
-        return
-    _alone("one task", {"--repositories": repositories, "--out": out})
     if record is not None and asked is None:
         raise _usage("--record means something with --engine model only")
+    if cases is not None:
+        _alone("--cases", {"REPO": repository, "QUESTION": question, "--task": task, "--commit": commit,
+                           "--explain": explain or None, "--html": html})  # fmt: skip
+        if repositories is None or out is None:
+            raise _usage("--cases needs --repositories and --out")
+        _many(cases, repositories, out, asked, json_output)
+        return
+    _alone("one task", {"--repositories": repositories, "--out": out})
     if repository is None or (task is None) == (question is None):
         raise _usage(
             "a repository with either a question or --task, or --cases with --repositories and --out, is needed"
@@ -160,7 +160,7 @@ def _usage(cause: str) -> ExpbenchError:
     return ExpbenchError(FailureKind.USAGE, _LOCATE, cause, consequence="Nothing was searched", next_step="See --help")
 
 
-def _many(cases: Path, repositories: Path, out: Path, json_output: bool) -> None:
+def _many(cases: Path, repositories: Path, out: Path, asked: _Asked | None, json_output: bool) -> None:
     from flows.locate_cases import partial_directory, run_cases
     from flows.locate_inputs import check_output, read_cases
     from flows.progress import TerminalReporter
@@ -174,8 +174,15 @@ def _many(cases: Path, repositories: Path, out: Path, json_output: bool) -> None
     with (
         resumable(_LOCATE, kept, _AGAIN),
         TerminalReporter() as reporter,
+        ExitStack() as stack,
     ):
-        counts = run_cases(loaded, repositories, out, cache=cache, reporter=reporter)
+        search, searcher = None, "keyless"
+        if asked is not None:  # the layer of models is not even imported without one
+            from flows.locate_model import check_model, checking_model
+
+            searcher, record = check_model(asked.options), asked.record or out.with_name(f"{out.name}.model")
+            search = stack.enter_context(checking_model(asked.options, record, reporter))
+        counts = run_cases(loaded, repositories, out, cache=cache, reporter=reporter, search=search, searcher=searcher)
     if json_output:
         sys.stdout.write(json.dumps(counts, ensure_ascii=False) + "\n")
         return
@@ -224,12 +231,17 @@ def _searching(asked: _Asked | None, query: TaskQuery) -> Callable[[RepositoryIn
 
     if asked is None:  # the layer of models is not even imported
         return lambda index, reporter: (by_rules(index, query), "keyless")
-    from flows.locate_model import check_model, checked_by_model
+    from flows.locate_model import TRAJECTORY, check_model, checking_model
 
     check_model(asked.options)
     record, options = asked.record, asked.options
     assert record is not None, "a task has its directory"
-    return lambda index, reporter: checked_by_model(index, query, options, record, reporter)
+
+    def search(index: RepositoryIndex, reporter: Reporter) -> tuple[Location, str]:
+        with checking_model(options, record, reporter) as decide:
+            return decide(index, query, TRAJECTORY)
+
+    return search
 
 
 def _written(

@@ -12,7 +12,7 @@ from typing import Final
 
 from pipeline.llm.types import ImagePart, Request, TextPart, ordered_json
 
-__all__ = ["BYTES_PER_TOKEN", "typical_text_tokens", "typical_tokens", "worst_tokens"]
+__all__ = ["BYTES_PER_TOKEN", "TYPICAL_IMAGE", "typical_text_tokens", "typical_tokens", "worst_tokens"]
 
 # Providers' rule of thumb is 4 bytes per token of English; numbers, code and symbols take more tokens than that.
 BYTES_PER_TOKEN: Final = 3.6
@@ -20,7 +20,7 @@ BYTES_PER_TOKEN: Final = 3.6
 _PER_MESSAGE: Final = 16
 _PER_REQUEST: Final = 64
 _FOR_TOOLS: Final = 1024
-_TYPICAL_IMAGE: Final = 1000
+TYPICAL_IMAGE: Final = 1000
 
 
 def worst_tokens(request: Request, image_tokens: int) -> int:
@@ -30,7 +30,7 @@ def worst_tokens(request: Request, image_tokens: int) -> int:
 
 def typical_tokens(request: Request) -> int:
     """The input tokens to expect."""
-    return math.ceil(_bytes(request) / BYTES_PER_TOKEN) + 8 * len(request.messages) + _images(request) * _TYPICAL_IMAGE
+    return math.ceil(_bytes(request) / BYTES_PER_TOKEN) + 8 * len(request.messages) + _images(request) * TYPICAL_IMAGE
 
 
 def typical_text_tokens(text: str) -> int:

@@ -362,8 +362,10 @@ def _location(
     if set(decided) != set(chain.entries):
         named = ", ".join(decided) if decided else "not_found"
         problems.append(_against(f"the deterministic search decided {named}, the model {', '.join(chain.entries)}"))
+    chosen = {source.path for source in sources}
     return Location(
-        ranked=ranking.ranked, chain=chain, alternatives=alternatives, confidence=chain.confidence,
+        ranked=(*sources, *(file for file in ranking.ranked if file.path not in chosen)),
+        chain=chain, alternatives=alternatives, confidence=chain.confidence,
         problems=tuple(problems),
     )  # fmt: skip
 

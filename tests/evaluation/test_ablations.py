@@ -10,8 +10,8 @@ from evaluation.ablations import Ablation, ablate, parse_ablation, units
 from evaluation.closed_book import probe_closed_book
 from evaluation.task import EvaluationTask
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm.protocol_server.turns import text as say
 from pipeline.task import Band, NumericClaim, Verdict
+from tests.doubles.protocol_server.turns import text as say
 from tests.evaluation.execution_support import public_task, truth
 from tests.llm_fixtures import Connect, Serve, connect, no_ambient_model, protocol_server
 

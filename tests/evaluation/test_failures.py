@@ -18,9 +18,9 @@ from evaluation.submission import ChangedFile, Conclusion, Response, ResponseDes
 from evaluation.verdicts import ExecutionReport, ItemVerdict, Judgement
 from pipeline.errors import ExpbenchError
 from pipeline.llm import ModelClient, ModelConfig, ModelError, RetryPolicy
-from pipeline.llm.protocol_server import turns
 from pipeline.progress import SilentReporter
 from pipeline.task import Verdict
+from tests.doubles.protocol_server import turns
 from tests.evaluation.report.synthetic import GRADER, write, write_run
 from tests.llm_fixtures import Serve, no_ambient_model, protocol_server  # noqa: F401
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from flows.examples import MaterialisedExample, list_examples, materialise
-from pipeline.llm.protocol_server import ProtocolServer
 from pipeline.store import Workspace
 from pipeline.task import Status, Verdict
+from tests.doubles.protocol_server import ProtocolServer
 from tests.extractors.engine.reader import WRONG_NUMBER, WRONG_QUOTE, Reader
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -25,11 +25,11 @@ from flows.engines import ModelOptions, model_config, model_of_workspace, open_m
 from flows.views import print_status, status_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import CacheMode
-from pipeline.llm.protocol_server import ProtocolServer, turns
 from pipeline.progress import SilentReporter
 from pipeline.sandbox.base import SandboxStatus
 from pipeline.settings import Settings
 from pipeline.store import Workspace
+from tests.doubles.protocol_server import ProtocolServer, turns
 from tests.extractors.engine.papers import paper
 from tests.extractors.engine.reader import Reader
 from tests.flows.model_workspaces import drafts_of, read_with_model

@@ -7,7 +7,7 @@ import pymupdf
 import pytest
 from rich.console import Console
 
-from flows.estimate import estimate, planned_calls, to_table
+from flows.estimate import PaperSize, estimate, planned_calls, to_table
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import CallLedger, ModelConfig
 from pipeline.progress import SilentReporter
@@ -48,7 +48,7 @@ def test_more_to_read_costs_more(tmp_path: Path):
     assert 0 < small.forecast.usd < large.forecast.usd < both.forecast.usd < both.forecast.worst_usd
     assert both.forecast.calls == small.forecast.calls + large.forecast.calls
     assert both.forecast.input_tokens >= small.forecast.input_tokens + large.forecast.input_tokens
-    assert (both.tasks, both.tasks_assumed) == (18, True)
+    assert (both.tasks, both.tasks_assumed) == (2, True)
 
 
 def test_tasks_and_ledgers_are_taken_into_account(tmp_path: Path):
@@ -59,6 +59,25 @@ def test_tasks_and_ledgers_are_taken_into_account(tmp_path: Path):
     assert (steps["refine"].basis, steps["refine"].calls, steps["refine"].input_tokens) == ("measured", 2, 15_554)
     assert steps["subsections"].basis == "assumed"
     assert steps["subsections"].calls == found.papers[0].subsections
+
+
+def test_a_paper_is_not_expected_to_give_more_tasks_than_it_has_tables_and_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Nine tasks were assumed of every paper: 158 calls were forecast for three pages with one table, 19 were made."""
+    pdf = paper(tmp_path / "a.pdf", 3)
+    sizes = iter([(1, 0), (4, 3), (20, 9), (20, 9)])
+
+    def sized(path: Path, _: object) -> PaperSize:
+        tables, figures = next(sizes)
+        return PaperSize(path=path, pages=3, tokens=3000, subsections=4, tables=tables, figures=figures)
+
+    monkeypatch.setattr("flows.estimate.measure", sized)
+
+    def tasks(**options: int) -> int:
+        return estimate([pdf], reporter=SilentReporter(), config=GPT, **options).tasks
+
+    assert [tasks(), tasks(), tasks(), tasks(most_tasks=2)] == [1, 7, 9, 2]
 
 
 def test_every_line_says_what_it_assumes(tmp_path: Path):

@@ -12,7 +12,7 @@ from flows.engines import ModelOptions
 from flows.grading_model import grading_model, recorded_model
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import CacheMode, Request, user
-from pipeline.llm.protocol_server import Turn
+from tests.doubles.protocol_server import Turn
 from tests.llm_fixtures import Serve, no_ambient_model, protocol_server
 
 __all__ = ["no_ambient_model", "protocol_server"]

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from flows.cli import app
 from flows.locate_inputs import at_commit
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm.protocol_server import ProtocolServer, Script, turns
+from tests.doubles.protocol_server import ProtocolServer, Script, turns
 from tests.extractors.engine.reader import Reader
 from tests.llm_fixtures import no_ambient_model  # noqa: F401
 from tests.pipeline.locator.repositories import PROJECT, make
@@ -198,6 +198,8 @@ def test_a_model_checks_the_ranking_and_its_way_is_kept(world, serving):
     assert found["engine"] == "reader"
     assert found["chain"]
     assert found["sources"][0]["reasons"][0].startswith("model: ")
+    assert found["ranked"][: len(found["chain"])] == found["chain"]  # it stayed the ranking by rules
+    assert len(set(found["ranked"])) == len(found["ranked"])
     way = json.loads((world / found["record"] / "agent.json").read_text())
     assert way["accepted"] is True
     assert way["steps"]
@@ -254,6 +256,28 @@ def test_what_a_model_did_before_its_budget_ended_is_kept(world, serving):
     assert len(way["steps"]) == 2
     assert way["accepted"] is False
     assert "calls are used" in way["ended"]
+
+
+@pytest.mark.usefixtures("no_ambient_model")
+def test_a_model_checks_many_cases_within_one_budget_and_goes_on_where_it_ended(world, serving):
+    """It was refused: a model could be measured on one task at a time only."""
+    server = serving(Reader())
+    rows = [{"paper_id": "1", "task_index": n, **TASK, "method": f"Train on spirals with {n} seeds."} for n in (3, 4)]
+    (world / "cases.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    arguments = ("--cases", "cases.jsonl", "--repositories", "repositories", "--out", "out.jsonl", "--engine", "model")
+    run("repositories/1", "--task", "task.json", "--engine", "model")
+    one = len(server.requests)
+    with pytest.raises(ExpbenchError) as caught:
+        run(*arguments, "--max-calls", one + 1)
+    assert caught.value.kind is FailureKind.BUDGET_EXCEEDED
+    assert not (world / "out.jsonl").exists()
+    counts = json.loads(run(*arguments, "--json").stdout)
+    assert (counts["predictions"], counts["resumed"]) == (2, 1)
+    found = [json.loads(line) for line in (world / "out.jsonl").read_text().splitlines()]
+    assert [row["engine"] for row in found] == ["reader", "reader"]
+    assert all(row["ranked"][: len(row["chain"])] == row["chain"] != [] for row in found)
+    ways = sorted(path.name for path in (world / "out.jsonl.model" / "agent").iterdir())
+    assert ways == ["1-3.json", "1-4.json"]
 
 
 @pytest.mark.usefixtures("no_ambient_model")

@@ -111,7 +111,7 @@ def test_two_processes_do_not_write_the_same_predictions(many):
     [
         ((*ARGUMENTS, "--explain"), "--explain has no meaning"),
         ((*ARGUMENTS, "--commit", "x", "--html", "y"), "--commit, --html have no meaning"),
-        ((*ARGUMENTS, "--engine", "model"), "--engine model has no meaning"),
+        ((*ARGUMENTS, "--record", "x"), "--engine model"),
         ((*ARGUMENTS[:-1], "cases.jsonl"), "would be replaced"),
         ((*ARGUMENTS[:-1], "repositories"), "is a directory"),
         ((*ARGUMENTS[:-1], "task.json/out.jsonl"), "is no directory"),

@@ -17,7 +17,6 @@ from flows.task_stages import TaskStages
 from flows.validate_stage import ValidateStage
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import CallLedger
-from pipeline.llm.protocol_server import ProtocolServer, Script, Turn, turns
 from pipeline.locator import Chain, TaskQuery, build_index, locate
 from pipeline.progress import SilentReporter
 from pipeline.repository import Snapshot
@@ -35,6 +34,7 @@ from pipeline.task import (
     ValidationReport,
     Verdict,
 )
+from tests.doubles.protocol_server import ProtocolServer, Script, Turn, turns
 from tests.extractors.engine.papers import paper
 from tests.extractors.engine.reader import Reader, schema_of
 from tests.llm_fixtures import no_ambient_model  # noqa: F401

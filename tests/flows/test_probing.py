@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm.protocol_server.turns import refusal, structured
+from tests.doubles.protocol_server.turns import refusal, structured
 from tests.llm_fixtures import Serve, no_ambient_model, protocol_server
 
 __all__ = ["no_ambient_model", "protocol_server"]

@@ -16,7 +16,6 @@ from flows.cli import app
 from flows.engines import ModelEngine, ModelOptions, model_config, open_model
 from flows.mask_stage import MaskStage
 from flows.validate_stage import ValidateStage
-from pipeline.llm.protocol_server import ProtocolServer, Script, Turn, turns
 from pipeline.paper import Document
 from pipeline.progress import SilentReporter
 from pipeline.repository import Snapshot
@@ -24,6 +23,7 @@ from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import Status, Task
 from pipeline.validation.writing import SCRIPT
+from tests.doubles.protocol_server import ProtocolServer, Script, Turn, turns
 from tests.flows.checking_support import LookingSandbox, make_task, make_workspace
 from tests.masking import builders
 from tests.pipeline.validation.support import IMAGE

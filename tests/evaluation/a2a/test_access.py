@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 from evaluation.a2a.access import BearerAuth, declare_bearer, new_token, require_token_for, token_from
 from evaluation.a2a.client import ask, card_of, state_name
 from evaluation.a2a.messages import text_message
-from evaluation.a2a.server import address, agent_card, listen, running
+from evaluation.a2a.server import address, agent_card, running
 from flows.cli import app
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.network.listening import listen
 from tests.evaluation.a2a.test_exchange import Stranger, files
 
 TOKEN = "a-token-of-enough-characters"

@@ -38,7 +38,7 @@ from evaluation.a2a.messages import (
     read_green_request,
     text_message,
 )
-from evaluation.a2a.server import address, agent_card, listen, running
+from evaluation.a2a.server import address, agent_card, running
 from evaluation.episode import EpisodeLimits
 from evaluation.scores import EpisodeStatus
 from evaluation.trajectory import CommandRun, End, TrajectoryHead
@@ -46,6 +46,7 @@ from evaluation.trajectory_io import read_trajectory
 from flows.a2a import GreenOptions, evaluate_over_a2a, evaluate_white
 from flows.cli import app
 from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.network.listening import listen
 from pipeline.progress import SilentReporter
 from tests.evaluation.families.table.support import METADATA, REFERENCE, honest, write_task
 

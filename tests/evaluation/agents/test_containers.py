@@ -21,9 +21,9 @@ from evaluation.harness.run import run_owner
 from evaluation.scores import EpisodeStatus
 from evaluation.trajectory import CommandRun, End, LimitHit, ModelCall, ModelTurn
 from evaluation.trajectory_io import read_trajectory
-from pipeline.llm.protocol_server import ProtocolServer, Script, Turn, turns
 from pipeline.progress import SilentReporter
 from pipeline.sandbox import StopHandle, open_sandbox
+from tests.doubles.protocol_server import ProtocolServer, Script, Turn, turns
 from tests.evaluation.agents.support import PROGRAM, REPRODUCE, RESPONSE
 from tests.evaluation.harness.support import KEY, PRICES, tiny_tasks, upstreams
 

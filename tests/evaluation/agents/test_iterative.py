@@ -23,7 +23,7 @@ from evaluation.agents.iterative_program.tools import TOOLS, ToolBox
 from evaluation.agents.registry import get_agent
 from evaluation.trajectory import CommandRun, FileChange, LimitHit, ModelTurn, Note, Utterance
 from pipeline.errors import ExpbenchError
-from pipeline.llm.protocol_server import ProtocolServer, Script, turns
+from tests.doubles.protocol_server import ProtocolServer, Script, turns
 from tests.evaluation.agents.support import PROGRAM, REPRODUCE, RESPONSE, context, run_iterative, start_of
 
 T, TC, TOOL = turns.text, turns.tool_calls, turns.tool_call

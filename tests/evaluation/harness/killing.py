@@ -18,7 +18,7 @@ from evaluation.harness.run import run_owner
 from evaluation.scores import EpisodeScores
 from evaluation.trajectory import ModelCall
 from evaluation.trajectory_io import read_trajectory
-from pipeline.llm.protocol_server import ProtocolServer, Script, Turn
+from tests.doubles.protocol_server import ProtocolServer, Script, Turn
 from tests.evaluation.harness.evaluate_and_die import REPEATS, TASKS
 
 __all__ = ["Killed", "kill_again_and_again"]

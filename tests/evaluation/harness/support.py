@@ -26,10 +26,10 @@ from evaluation.task import EvaluationTask
 from evaluation.trajectory import Event
 from pipeline.errors import FailureKind
 from pipeline.llm.prices import Price, PriceList
-from pipeline.llm.protocol_server import ProtocolServer
 from pipeline.progress import Reporter, SilentReporter
 from pipeline.sandbox import StoppableSandbox, open_sandbox
 from pipeline.task import DesignVariable, Requirement
+from tests.doubles.protocol_server import ProtocolServer
 from tests.evaluation.execution_support import make_task, public_task, truth
 
 KEY = "sk-CANARY-KEY-4f9d1c0b7a6e5d3c2b1a"

@@ -33,10 +33,10 @@ from evaluation.trajectory import (
 )
 from evaluation.trajectory_io import read_trajectory
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm.protocol_server import ProtocolServer, Script, ScriptedUsage
-from pipeline.llm.protocol_server import turns as scripted
 from pipeline.sandbox.base import CommandResult, Image, RunResult, StopHandle
 from pipeline.schema import Problem
+from tests.doubles.protocol_server import ProtocolServer, Script, ScriptedUsage
+from tests.doubles.protocol_server import turns as scripted
 from tests.evaluation.harness.doubles import Agent, Engine, agent_step
 from tests.evaluation.harness.support import KEY, SMALL, tiny_tasks
 

@@ -37,8 +37,8 @@ from evaluation.trajectory import (
 )
 from evaluation.trajectory_io import TrajectoryWriter, read_trajectory
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm.protocol_server import ProtocolServer, Script, Turn
 from pipeline.sandbox.base import CommandResult, Image, RunResult, StopHandle
+from tests.doubles.protocol_server import ProtocolServer, Script, Turn
 from tests.evaluation.harness.support import ASKING, HONEST, PRICES, SMALL, tiny_runner, tiny_tasks
 
 FORGED: dict[str, dict[str, Any]] = {

@@ -23,10 +23,10 @@ from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, Violat
 from pipeline.data.phase import DataPhase
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import register_secret
-from pipeline.llm.protocol_server import ProtocolServer, Script, Turn
 from pipeline.progress import SilentReporter
 from pipeline.sandbox import BuildSpec, Command, Limits, RunSpec, StopHandle
 from pipeline.task import SourceScript, Usage, Verdict
+from tests.doubles.protocol_server import ProtocolServer, Script, Turn
 from tests.evaluation.harness.support import ASKING, HONEST, KEY, SMALL, tiny_runner, tiny_tasks
 from tests.pipeline.data.data_host import Page, serve_data_host
 

@@ -16,8 +16,8 @@ from evaluation.trajectory import LimitHit, ModelCall, Note
 from pipeline.digests import text_digest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import register_secret
-from pipeline.llm.protocol_server import Cut, ScriptedUsage, Turn
-from pipeline.llm.protocol_server import turns as scripted
+from tests.doubles.protocol_server import Cut, ScriptedUsage, Turn
+from tests.doubles.protocol_server import turns as scripted
 from tests.evaluation.harness.support import KEY, PRICES, SMALL, Opened, gateway, upstreams
 from tests.llm_fixtures import Serve, protocol_server  # noqa: F401
 

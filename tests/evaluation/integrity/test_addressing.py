@@ -22,9 +22,9 @@ from evaluation.task import EvaluationTask
 from evaluation.trajectory import ToolResult
 from evaluation.verdicts import IntegrityReport, Judgement
 from pipeline.llm import ModelClient, ModelConfig
-from pipeline.llm.protocol_server import ProtocolServer, RecordedRequest
 from pipeline.progress import SilentReporter
 from pipeline.task import Verdict
+from tests.doubles.protocol_server import ProtocolServer, RecordedRequest
 from tests.evaluation.integrity.episodes import OWN, Made, change, command, turn
 from tests.llm_fixtures import protocol_server  # noqa: F401
 
@@ -243,7 +243,7 @@ def test_on_the_wire_everything_of_the_agent_is_delimited(
     made.response["design"]["procedure"] += f" {CANARY}"
     made.extra = [turn(CANARY), command(f"echo '{CANARY}'", CANARY), change("x.py", CANARY)]
     folder, submission = made.write(tmp_path / "e")
-    from pipeline.llm.protocol_server import Turn
+    from tests.doubles.protocol_server import Turn
 
     server = protocol_server(default=Turn(structured={"findings": [], "causes": [], "items": []}, times=None))
     with ModelClient(ModelConfig(model="m", base_url=server.base_url)) as client:

@@ -13,10 +13,10 @@ from evaluation.trajectory import Note
 from evaluation.verdicts import IntegrityReport, ViolationKind
 from pipeline.files import write_text
 from pipeline.llm import Budget, BudgetError, BudgetLimits, ModelClient, ModelConfig, ModelError
-from pipeline.llm.protocol_server import ErrorReply, ProtocolServer, Turn
 from pipeline.llm.retry import RetryPolicy
 from pipeline.progress import SilentReporter
 from pipeline.task import Verdict
+from tests.doubles.protocol_server import ErrorReply, ProtocolServer, Turn
 from tests.evaluation.integrity.episodes import OUTPUT, Made, command, turn
 from tests.evaluation.integrity.world import STUDY
 from tests.llm_fixtures import protocol_server  # noqa: F401

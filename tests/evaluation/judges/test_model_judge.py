@@ -14,10 +14,10 @@ from evaluation.judges.model_judge import agreement, majority
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import Judgement
 from pipeline.llm import ModelClient, ModelConfig, ModelError
-from pipeline.llm.protocol_server import ErrorReply, Match, ProtocolServer, Turn
 from pipeline.llm.retry import RetryPolicy
 from pipeline.progress import SilentReporter
 from pipeline.task import Verdict
+from tests.doubles.protocol_server import ErrorReply, Match, ProtocolServer, Turn
 from tests.evaluation.integrity.episodes import Made
 from tests.llm_fixtures import protocol_server  # noqa: F401
 

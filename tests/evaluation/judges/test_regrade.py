@@ -20,10 +20,10 @@ from flows.cli import app
 from pipeline.errors import ExpbenchError
 from pipeline.files import write_text
 from pipeline.llm import ModelClient, ModelConfig
-from pipeline.llm.protocol_server import ProtocolServer, Turn
 from pipeline.llm.retry import RetryPolicy
 from pipeline.progress import SilentReporter
 from pipeline.task import Verdict
+from tests.doubles.protocol_server import ProtocolServer, Turn
 from tests.evaluation.integrity.episodes import Made, command
 from tests.evaluation.integrity.world import MASKED
 from tests.llm_fixtures import protocol_server  # noqa: F401

@@ -13,7 +13,7 @@ from evaluation.failures import Taxonomy
 from flows.commands.results import WORSE, app
 from flows.results import compare_runs
 from pipeline.errors import FAILURES, ExpbenchError
-from pipeline.llm.protocol_server import turns
+from tests.doubles.protocol_server import turns
 from tests.evaluation.report.conftest import SECRET
 from tests.evaluation.report.synthetic import scores_row, write, write_run
 from tests.llm_fixtures import Serve, no_ambient_model, protocol_server  # noqa: F401

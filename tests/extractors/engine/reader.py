@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.llm.protocol_server import Turn, turns
+from tests.doubles.protocol_server import Turn, turns
 
 UNTRUSTED = re.compile(r'<untrusted name="(\w+)" id="(\w+)">\n(.*?)\n</untrusted id="\2">', re.S)
 NUMBER = re.compile(r"^[−-]?\d[\d.,]*(?: ± [\d.]+)?$")

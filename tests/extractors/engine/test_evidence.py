@@ -173,3 +173,9 @@ def test_names_that_the_paper_does_not_use_are_found_and_ordinary_words_are_not(
         "ResNet18", "ImageNet", "CIFAR-10",
     ]  # fmt: skip
     assert PAPER.foreign_names("Train Ours on Moons, Rings and other problems; 10 seeds.") == []
+
+
+def test_a_hyphen_makes_no_name_of_a_word() -> None:
+    """Right steps were dropped: "the paper does not speak of hyper-parameter"."""
+    assert PAPER.foreign_names("Tune the hyper-parameter with Cross-Validation, end-to-end.") == []
+    assert PAPER.foreign_names("Use a Bi-LSTM, top-5 accuracy and vgg-16.") == ["Bi-LSTM", "top-5", "vgg-16"]

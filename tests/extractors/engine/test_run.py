@@ -17,10 +17,10 @@ from extractors.engine.evidence import Paper
 from extractors.index import DenseIndex, units_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import Budget, BudgetLimits, CacheMode, CallLedger, ExchangeStore, ModelClient, ModelConfig
-from pipeline.llm.protocol_server import Features, ProtocolServer, Turn, turns
 from pipeline.llm.retry import RetryPolicy
 from pipeline.schema import Problem
 from pipeline.task import TableEvidence
+from tests.doubles.protocol_server import Features, ProtocolServer, Turn, turns
 from tests.extractors.engine.papers import ABLATION, HIDDEN, INJECTION, MAIN, pages, paper
 from tests.extractors.engine.reader import UNTRUSTED, WRONG_NUMBER, WRONG_QUOTE, Reader, all_text
 from tests.llm_fixtures import no_ambient_model  # noqa: F401

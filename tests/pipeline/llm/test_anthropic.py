@@ -23,7 +23,7 @@ from pipeline.llm import (
     tool_result,
     user,
 )
-from pipeline.llm.protocol_server import ScriptedUsage, turns
+from tests.doubles.protocol_server import ScriptedUsage, turns
 from tests.llm_fixtures import Serve
 from tests.pipeline.llm.conftest import KEY
 from tests.pipeline.llm.test_client import Make

@@ -39,7 +39,7 @@ from pipeline.llm import (
     tool_result,
     user,
 )
-from pipeline.llm.protocol_server import Cut, ScriptedUsage, Turn, embedding, turns
+from tests.doubles.protocol_server import Cut, ScriptedUsage, Turn, embedding, turns
 from tests.llm_fixtures import Serve
 from tests.pipeline.llm.conftest import KEY, FakeClock
 
@@ -96,7 +96,7 @@ def test_tool_round_trip(protocol_server: Serve, make_client: Make):
 
 
 def test_malformed_tool_arguments_reach_the_caller(protocol_server: Serve, make_client: Make):
-    from pipeline.llm.protocol_server import ToolCall
+    from tests.doubles.protocol_server import ToolCall
 
     server = protocol_server(Turn(tool_calls=(ToolCall(name="look", arguments='{"x": '),)))
     reply = make_client(server).chat(ask(tools=(ToolSpec.of("look", "look", Point),)))

@@ -12,7 +12,7 @@ import os, signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that started us in the background has it ignored
 from pathlib import Path
 from pipeline.llm import Budget, CallLedger, ModelClient, ModelConfig, Request, user
-from pipeline.llm.protocol_server import ProtocolServer, Script, turns
+from tests.doubles.protocol_server import ProtocolServer, Script, turns
 ledger, budget = CallLedger(Path(sys.argv[1])), Budget()
 def client(server): return ModelClient(ModelConfig(model="m", base_url=server.base_url), ledger=ledger, budget=budget)
 def ask(text): return Request(messages=(user(text),))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.llm import CallLedger, ExchangeStore, ModelClient, ModelConfig, Request, user
-from pipeline.llm.protocol_server import Match, ProtocolServer, Script, turns
+from tests.doubles.protocol_server import Match, ProtocolServer, Script, turns
 from tests.llm_fixtures import no_ambient_model  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -24,8 +24,8 @@ from pipeline.llm import (
     tool_result,
     user,
 )
-from pipeline.llm.protocol_server import Cut, Features, ScriptedUsage, turns
 from pipeline.llm.schemas import plain_schema, simple_schema
+from tests.doubles.protocol_server import Cut, Features, ScriptedUsage, turns
 from tests.llm_fixtures import Serve
 from tests.pipeline.llm.test_client import Make
 

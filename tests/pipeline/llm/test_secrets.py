@@ -41,7 +41,7 @@ from pipeline.llm import (
     system,
     user,
 )
-from pipeline.llm.protocol_server import Cut, ErrorReply, ProtocolServer, Script, Turn, turns
+from tests.doubles.protocol_server import Cut, ErrorReply, ProtocolServer, Script, Turn, turns
 from tests.llm_fixtures import no_ambient_model  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[3]

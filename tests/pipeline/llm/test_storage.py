@@ -11,7 +11,7 @@ import pytest
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import CallLedger, ExchangeStore, Request, user
 from pipeline.llm.budget import Budget
-from pipeline.llm.protocol_server import turns
+from tests.doubles.protocol_server import turns
 from tests.llm_fixtures import Serve
 from tests.pipeline.llm.test_client import Make
 

@@ -44,7 +44,7 @@ from pipeline.llm import (
     RetryPolicy,
     user,
 )
-from pipeline.llm.protocol_server import Cut, ErrorReply, ProtocolServer, ScriptedUsage, Turn, turns
+from tests.doubles.protocol_server import Cut, ErrorReply, ProtocolServer, ScriptedUsage, Turn, turns
 from tests.llm_fixtures import no_ambient_model  # noqa: F401
 
 # Seen once in some 40 runs, on a machine with load 15: a socket of a broken stream that the garbage collector closed. What

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import Budget, BudgetError, BudgetLimits, ModelError
-from pipeline.llm.protocol_server import turns
 from pipeline.locator import TaskQuery, build_index, locate
 from pipeline.locator.agent import AgentLimits, run_agent
 from pipeline.locator.agent_answer import AgentAnswer, complaints_about
@@ -18,6 +17,7 @@ from pipeline.progress import SilentReporter
 from pipeline.sandbox import BuildSpec
 from pipeline.sandbox.process import ProcessSandbox
 from pipeline.tracing.lines import FileLines
+from tests.doubles.protocol_server import turns
 from tests.llm_fixtures import connect, no_ambient_model, protocol_server  # noqa: F401 - fixtures
 from tests.pipeline.locator.repositories import PROJECT, make
 from tests.pipeline.sandbox.conftest import BARE, shared_cache  # noqa: F401 - a fixture

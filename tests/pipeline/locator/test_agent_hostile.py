@@ -5,12 +5,12 @@ import json
 import pytest
 
 from pipeline.llm import BudgetError, BudgetLimits
-from pipeline.llm.protocol_server import turns
 from pipeline.locator import build_index, locate
 from pipeline.locator.agent import AgentLimits, run_agent
 from pipeline.locator.agent_search import PatternSearch, SearchTime
 from pipeline.progress import SilentReporter
 from pipeline.task import SourceScript
+from tests.doubles.protocol_server import turns
 from tests.llm_fixtures import connect, no_ambient_model, protocol_server  # noqa: F401 - fixtures
 from tests.pipeline.locator.repositories import PROJECT, make
 from tests.pipeline.locator.test_agent import SPIRALS, TIMING, TRAIN, ask, changed, index, submit  # noqa: F401

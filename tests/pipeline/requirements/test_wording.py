@@ -3,11 +3,11 @@
 import pytest
 
 from pipeline.llm import ModelError
-from pipeline.llm.protocol_server import turns
 from pipeline.progress import SilentReporter
 from pipeline.requirements.wording import describe_requirements
 from pipeline.schema import Severity
 from pipeline.task import CodeEvidence, Requirement
+from tests.doubles.protocol_server import turns
 from tests.llm_fixtures import connect, no_ambient_model, protocol_server  # noqa: F401 - fixtures
 from tests.pipeline.locator.repositories import PROJECT, make
 

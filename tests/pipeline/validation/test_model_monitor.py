@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.llm import ModelError
-from pipeline.llm.protocol_server import Match, turns
 from pipeline.progress import SilentReporter
 from pipeline.sandbox.base import CommandResult, RunResult
 from pipeline.schema import Severity
 from pipeline.task import Verdict
 from pipeline.validation import model_monitor
 from pipeline.validation.model_monitor import MonitorLimits, monitor_with_model
+from tests.doubles.protocol_server import Match, turns
 from tests.llm_fixtures import connect, no_ambient_model, protocol_server  # noqa: F401 - fixtures
 from tests.pipeline.validation.support import claim, make_snapshot
 

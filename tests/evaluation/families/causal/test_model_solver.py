@@ -15,8 +15,8 @@ from evaluation.families.causal.task import CausalTask
 from evaluation.families.causal.tools import brief
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import ModelClient, ModelConfig
-from pipeline.llm.protocol_server import ProtocolServer, Script, ToolCall, Turn, turns
 from pipeline.progress import SilentReporter
+from tests.doubles.protocol_server import ProtocolServer, Script, ToolCall, Turn, turns
 
 
 def call(name: str, **arguments: object) -> ToolCall:

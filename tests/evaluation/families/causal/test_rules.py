@@ -24,10 +24,10 @@ from evaluation.task import EvaluationTask
 from evaluation.trajectory import ToolResult
 from evaluation.trajectory_io import read_trajectory
 from evaluation.verdicts import IntegrityReport, ViolationKind
-from pipeline.llm.protocol_server import ProtocolServer, Script, turns
 from pipeline.progress import SilentReporter
 from pipeline.sandbox import StopHandle
 from pipeline.task import Verdict
+from tests.doubles.protocol_server import ProtocolServer, Script, turns
 from tests.evaluation.harness.support import SMALL, tiny_runner
 
 Loaded = dict[str, EvaluationTask]

@@ -15,7 +15,7 @@ from evaluation.families.causal.store import write_tasks
 from evaluation.families.causal.task import CausalTask
 from flows.cli import app
 from pipeline.errors import ExpbenchError
-from pipeline.llm.protocol_server import ProtocolServer, Script, ToolCall, Turn, turns
+from tests.doubles.protocol_server import ProtocolServer, Script, ToolCall, Turn, turns
 
 SCRIPT = Path(__file__).with_name("solve_and_die.py")
 

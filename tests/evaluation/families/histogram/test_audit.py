@@ -19,9 +19,9 @@ from evaluation.task import EvaluationTask
 from evaluation.trajectory import CommandRun, Event, FileChange
 from evaluation.verdicts import IntegrityReport
 from pipeline.llm import ModelClient, ModelConfig, RetryPolicy
-from pipeline.llm.protocol_server import ErrorReply, ProtocolServer, Script, Turn
 from pipeline.progress import SilentReporter
 from pipeline.task import Family, Verdict
+from tests.doubles.protocol_server import ErrorReply, ProtocolServer, Script, Turn
 from tests.evaluation.families.histogram.support import FILE, TRUTH, episode, filled, load_one, publish
 
 RESULTS = f"results/{FILE}"

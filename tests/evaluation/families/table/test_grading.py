@@ -21,10 +21,10 @@ from evaluation.verdicts import Finding, Grader, ViolationKind
 from flows.cli import app
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import ModelClient, ModelConfig, ModelError
-from pipeline.llm.protocol_server import ErrorReply, ProtocolServer, Turn
 from pipeline.llm.retry import RetryPolicy
 from pipeline.progress import SilentReporter
 from pipeline.task import Verdict
+from tests.doubles.protocol_server import ErrorReply, ProtocolServer, Turn
 from tests.evaluation.families.table.support import (
     METADATA,
     REFERENCE,

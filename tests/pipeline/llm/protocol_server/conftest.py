@@ -5,7 +5,7 @@ from typing import Any
 import openai
 import pytest
 
-from pipeline.llm.protocol_server import ProtocolServer
+from tests.doubles.protocol_server import ProtocolServer
 from tests.llm_fixtures import no_ambient_model, protocol_server  # noqa: F401
 
 Connect = Callable[..., openai.OpenAI]

@@ -10,7 +10,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from pipeline.llm.protocol_server import Features, Match, ScriptedUsage, ToolCall, turns
+from tests.doubles.protocol_server import Features, Match, ScriptedUsage, ToolCall, turns
 
 USER = [{"role": "user", "content": "What is measured?"}]
 ADD = {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.llm.protocol_server import Cut, ErrorReply, ManualClock, ProtocolServer, Script, Turn, turns
+from tests.doubles.protocol_server import Cut, ErrorReply, ManualClock, ProtocolServer, Script, Turn, turns
 
 USER = [{"role": "user", "content": "What is measured?"}]
 TEXT = "one two three four five six seven"

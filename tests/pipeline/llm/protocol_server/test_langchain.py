@@ -7,7 +7,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from pydantic import BaseModel
 
-from pipeline.llm.protocol_server import ScriptedUsage, embedding, turns
+from tests.doubles.protocol_server import ScriptedUsage, embedding, turns
 
 
 class Claim(BaseModel):

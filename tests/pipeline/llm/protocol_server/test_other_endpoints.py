@@ -9,7 +9,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from pipeline.llm.protocol_server import Cut, ErrorReply, Match, ScriptedUsage, embedding, turns
+from tests.doubles.protocol_server import Cut, ErrorReply, Match, ScriptedUsage, embedding, turns
 
 MESSAGES = [{"role": "user", "content": "What is measured?"}]
 HAS_ANTHROPIC = importlib.util.find_spec("anthropic") is not None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm.protocol_server import Cut, ErrorReply, ProtocolServer, Script, Turn, load_script, turns
+from tests.doubles.protocol_server import Cut, ErrorReply, ProtocolServer, Script, Turn, load_script, turns
 
 ROOT = Path(__file__).resolve().parents[4]
 SCRIPT = """
@@ -101,7 +101,7 @@ def test_turns_in_python_are_checked_too():
 def test_command_line(tmp_path):
     script, record = tmp_path / "script.yaml", tmp_path / "requests.jsonl"
     script.write_text(SCRIPT)
-    command = [sys.executable, "-m", "pipeline.llm.protocol_server", "--script", script, "--record", record]
+    command = [sys.executable, "-m", "tests.doubles.protocol_server", "--script", script, "--record", record]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
         try:
             base_url = process.stdout.readline().strip()
@@ -118,7 +118,7 @@ def test_command_line(tmp_path):
 
 
 def test_command_line_says_what_is_wrong(tmp_path):
-    command = [sys.executable, "-m", "pipeline.llm.protocol_server", "--script", tmp_path / "missing.yaml"]
+    command = [sys.executable, "-m", "tests.doubles.protocol_server", "--script", tmp_path / "missing.yaml"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
     assert result.returncode == 5
     assert "missing.yaml" in result.stderr
@@ -129,7 +129,15 @@ def test_a_taken_port_is_named(tmp_path):
     script = tmp_path / "script.yaml"
     script.write_text("turns: []")
     with ProtocolServer() as server:
-        command = [sys.executable, "-m", "pipeline.llm.protocol_server", "--script", script, "--port", str(server.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.doubles.protocol_server",
+            "--script",
+            script,
+            "--port",
+            str(server.port),
+        ]
         result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
     assert result.returncode == 2
     assert f"port {server.port}: cannot be listened on" in result.stderr

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.llm.protocol_server._chat import openai_error
-from pipeline.llm.protocol_server._exchange import CREATED, Event, Exchange, Rejection, pieces
-from pipeline.llm.protocol_server._schemas import schema_defect, schema_name_defect
-from pipeline.llm.protocol_server.script import ErrorReply
+from tests.doubles.protocol_server._chat import openai_error
+from tests.doubles.protocol_server._exchange import CREATED, Event, Exchange, Rejection, pieces
+from tests.doubles.protocol_server._schemas import schema_defect, schema_name_defect
+from tests.doubles.protocol_server.script import ErrorReply
 
 __all__ = ["ResponsesWire"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.llm.protocol_server._exchange import CREATED, Event, Exchange, Rejection, pieces
-from pipeline.llm.protocol_server._schemas import schema_defect, schema_name_defect
-from pipeline.llm.protocol_server.script import ErrorReply, ScriptedUsage
+from tests.doubles.protocol_server._exchange import CREATED, Event, Exchange, Rejection, pieces
+from tests.doubles.protocol_server._schemas import schema_defect, schema_name_defect
+from tests.doubles.protocol_server.script import ErrorReply, ScriptedUsage
 
 __all__ = ["ChatWire", "openai_error", "openai_error_type"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.llm.protocol_server._exchange import Event, Exchange, Rejection, pieces
-from pipeline.llm.protocol_server.script import ErrorReply
+from tests.doubles.protocol_server._exchange import Event, Exchange, Rejection, pieces
+from tests.doubles.protocol_server.script import ErrorReply
 
 __all__ = ["MessagesWire"]
 

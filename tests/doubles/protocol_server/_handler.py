@@ -9,20 +9,20 @@ import zlib
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from pipeline.llm.protocol_server import _embeddings
-from pipeline.llm.protocol_server._checks import find_problem
-from pipeline.llm.protocol_server._delivery import Delivery
-from pipeline.llm.protocol_server._exchange import CREATED, Exchange, Rejection, Wire, estimate_tokens
-from pipeline.llm.protocol_server._messages import MessagesWire
-from pipeline.llm.protocol_server._state import WIRES, ConnectionOver
-from pipeline.llm.protocol_server.recording import (
+from tests.doubles.protocol_server import _embeddings
+from tests.doubles.protocol_server._checks import find_problem
+from tests.doubles.protocol_server._delivery import Delivery
+from tests.doubles.protocol_server._exchange import CREATED, Exchange, Rejection, Wire, estimate_tokens
+from tests.doubles.protocol_server._messages import MessagesWire
+from tests.doubles.protocol_server._state import WIRES, ConnectionOver
+from tests.doubles.protocol_server.recording import (
     RecordedImage,
     RecordedRequest,
     safe_headers,
     safe_path,
     without_images,
 )
-from pipeline.llm.protocol_server.script import Endpoint, Turn
+from tests.doubles.protocol_server.script import Endpoint, Turn
 
 __all__ = ["Handler"]
 

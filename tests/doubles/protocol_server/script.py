@@ -198,7 +198,7 @@ def load_script(path: Path) -> Script:
     try:
         text = path.read_text(encoding="utf-8")
         # PyYAML does not take all of JSON: U+007F in a text is an error there (found by the property test)
-        data = json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=_JsonTypes)  # noqa: S506
+        data = json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=_JsonTypes)
         return Script.model_validate(data or {})
     except (yaml.YAMLError, ValueError, OSError) as error:  # pydantic's and json's errors are ValueErrors
         raise ExpbenchError(

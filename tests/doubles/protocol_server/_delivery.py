@@ -8,9 +8,9 @@ import struct
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from pipeline.llm.protocol_server._exchange import Event, Exchange, Rejection, Wire
-from pipeline.llm.protocol_server._state import ConnectionOver, State
-from pipeline.llm.protocol_server.script import Cut, ErrorReply, Turn
+from tests.doubles.protocol_server._exchange import Event, Exchange, Rejection, Wire
+from tests.doubles.protocol_server._state import ConnectionOver, State
+from tests.doubles.protocol_server.script import Cut, ErrorReply, Turn
 
 __all__ = ["Delivery"]
 

@@ -1,4 +1,4 @@
-"""`python -m pipeline.llm.protocol_server --script FILE.yaml [--port N] [--record FILE.jsonl]`.
+"""`python -m tests.doubles.protocol_server --script FILE.yaml [--port N] [--record FILE.jsonl]`.
 
 Prints the base URL on one line and serves until it is interrupted or terminated.
 """
@@ -12,13 +12,13 @@ import threading
 from pathlib import Path
 
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.llm.protocol_server.script import load_script
-from pipeline.llm.protocol_server.server import ProtocolServer
+from tests.doubles.protocol_server.script import load_script
+from tests.doubles.protocol_server.server import ProtocolServer
 
 
 def main(argv: list[str] | None = None) -> int:
     """Serve; the exit code is 0 when it was asked to stop."""
-    parser = argparse.ArgumentParser(prog="python -m pipeline.llm.protocol_server", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.doubles.protocol_server", description=__doc__)
     parser.add_argument("--script", type=Path, required=True, help="turns, as YAML or JSON")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--record", type=Path, help="append one JSON line a request")

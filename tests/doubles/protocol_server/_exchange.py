@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from pipeline.llm.protocol_server.script import ErrorReply, ScriptedUsage, Turn
+from tests.doubles.protocol_server.script import ErrorReply, ScriptedUsage, Turn
 
 __all__ = ["CREATED", "Event", "Exchange", "Rejection", "Wire", "estimate_tokens", "pieces", "request_text"]
 

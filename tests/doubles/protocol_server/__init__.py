@@ -9,12 +9,12 @@ the standard library alone. Non-goal: imitating a model's content.
         client = openai.OpenAI(base_url=server.base_url, api_key="any")
 """
 
-from pipeline.llm.protocol_server import turns
-from pipeline.llm.protocol_server._embeddings import embedding
-from pipeline.llm.protocol_server._state import Features, Responder
-from pipeline.llm.protocol_server.clock import Clock, ManualClock, RealClock
-from pipeline.llm.protocol_server.recording import RecordedImage, RecordedRequest
-from pipeline.llm.protocol_server.script import (
+from tests.doubles.protocol_server import turns
+from tests.doubles.protocol_server._embeddings import embedding
+from tests.doubles.protocol_server._state import Features, Responder
+from tests.doubles.protocol_server.clock import Clock, ManualClock, RealClock
+from tests.doubles.protocol_server.recording import RecordedImage, RecordedRequest
+from tests.doubles.protocol_server.script import (
     Cut,
     Endpoint,
     ErrorReply,
@@ -25,7 +25,7 @@ from pipeline.llm.protocol_server.script import (
     Turn,
     load_script,
 )
-from pipeline.llm.protocol_server.server import ProtocolServer
+from tests.doubles.protocol_server.server import ProtocolServer
 
 __all__ = [
     "Clock",

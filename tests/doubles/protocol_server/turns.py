@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.llm.protocol_server.script import Cut, ErrorReply, ToolCall, Turn
+from tests.doubles.protocol_server.script import Cut, ErrorReply, ToolCall, Turn
 
 __all__ = [
     "context_too_long",

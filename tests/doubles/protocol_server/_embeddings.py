@@ -12,7 +12,7 @@ import re
 import struct
 from typing import Any
 
-from pipeline.llm.protocol_server._exchange import Rejection
+from tests.doubles.protocol_server._exchange import Rejection
 
 __all__ = ["DIMENSIONS", "check", "embedding", "respond"]
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.llm.protocol_server._chat import ChatWire
-from pipeline.llm.protocol_server._exchange import Wire, request_text
-from pipeline.llm.protocol_server._messages import MessagesWire
-from pipeline.llm.protocol_server._responses import ResponsesWire
-from pipeline.llm.protocol_server.clock import Clock
-from pipeline.llm.protocol_server.recording import RecordedRequest
-from pipeline.llm.protocol_server.script import Endpoint, ErrorReply, Script, Turn
+from tests.doubles.protocol_server._chat import ChatWire
+from tests.doubles.protocol_server._exchange import Wire, request_text
+from tests.doubles.protocol_server._messages import MessagesWire
+from tests.doubles.protocol_server._responses import ResponsesWire
+from tests.doubles.protocol_server.clock import Clock
+from tests.doubles.protocol_server.recording import RecordedRequest
+from tests.doubles.protocol_server.script import Endpoint, ErrorReply, Script, Turn
 
 __all__ = ["WIRES", "ConnectionOver", "Features", "Responder", "State"]
 

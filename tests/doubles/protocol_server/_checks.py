@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pipeline.llm.protocol_server import _embeddings
-from pipeline.llm.protocol_server._exchange import Rejection, estimate_tokens
-from pipeline.llm.protocol_server._messages import MessagesWire
-from pipeline.llm.protocol_server._state import WIRES, Features, State
-from pipeline.llm.protocol_server.script import Endpoint
+from tests.doubles.protocol_server import _embeddings
+from tests.doubles.protocol_server._exchange import Rejection, estimate_tokens
+from tests.doubles.protocol_server._messages import MessagesWire
+from tests.doubles.protocol_server._state import WIRES, Features, State
+from tests.doubles.protocol_server.script import Endpoint
 
 __all__ = ["find_problem"]
 

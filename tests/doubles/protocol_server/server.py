@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pipeline.llm.protocol_server._handler import Handler
-from pipeline.llm.protocol_server._state import Features, Responder, State
-from pipeline.llm.protocol_server.clock import Clock, RealClock
-from pipeline.llm.protocol_server.recording import RecordedRequest
-from pipeline.llm.protocol_server.script import Script, Turn
+from tests.doubles.protocol_server._handler import Handler
+from tests.doubles.protocol_server._state import Features, Responder, State
+from tests.doubles.protocol_server.clock import Clock, RealClock
+from tests.doubles.protocol_server.recording import RecordedRequest
+from tests.doubles.protocol_server.script import Script, Turn
 
 __all__ = ["ProtocolServer"]
 
