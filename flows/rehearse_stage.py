@@ -17,11 +17,13 @@ from typing import Final
 from extractors.claims import normalize
 from extractors.drafting import FEWEST, DraftResult, Ground, as_stated, draft_tables, ground_of
 from extractors.keyless import draft_tasks
+from extractors.stated import Said, draft_sentences
 from flows.chains import Located
 from flows.shared_runs import SharedRuns
 from flows.validate_stage import ValidateStage
 from pipeline.data.phase import open_data_phase
 from pipeline.locator import Chain, build_index
+from pipeline.match.prose import match_prose
 from pipeline.match.records import Source, TableMatch
 from pipeline.match.tables import match_tables
 from pipeline.paper import Document
@@ -37,6 +39,7 @@ from pipeline.store import Workspace
 from pipeline.survey import list_candidates
 from pipeline.task import SourceScript, Status, Task
 from pipeline.validation.environments import Environments
+from pipeline.validation.numbers import find_numbers
 from pipeline.validation.observation import Observation
 from pipeline.validation.outputs import read_file
 from pipeline.validation.places import places_of
@@ -150,6 +153,13 @@ def _rehearsed(
     chosen, others, problems = _choose(matches, by_run, _read_by(runs, committed))
     problems += _of_runs(runs)
     if not chosen:
+        said = _said(document, snapshot, held, committed)
+        result, grounds = draft_sentences(document, said)
+        kept = result.drafts[:max_tasks]
+        problems += result.problems
+        if kept:
+            behind_said = tuple(RunEvidence(runs=(_rehearsal(by_run[item.source]),)) for item in grounds[: len(kept)])
+            return DraftedFromRuns(drafts=DraftResult(drafts=kept, problems=tuple(problems)), evidence=behind_said)
         return _without_runs(document, matches, {item.source.name: item for item in committed}, problems, max_tasks)
     problems += _only_committed(document, matches, chosen)
     grounds = [_ground(match, by_run, _code_of(snapshot, by_run[match.source])) for match in chosen]
@@ -198,9 +208,41 @@ class _Summary(Record):
 
 
 def _run_of(by_run: Mapping[str, _Held], match: TableMatch) -> Rehearsal:
-    run = by_run[match.source].rehearsal
-    assert run is not None, "only runs are drafted"
-    return run
+    return _rehearsal(by_run[match.source])
+
+
+def _rehearsal(held: _Held) -> Rehearsal:
+    assert held.rehearsal is not None, "only runs are drafted"
+    return held.rehearsal
+
+
+def _said(document: Document, snapshot: Snapshot, held: Sequence[_Held], committed: Sequence[_Held]) -> list[Said]:
+    """For each run the numbers of sentences that it gave and no better one did.
+
+    What its code sets, and what stands in a committed file that it reads, it did not compute.
+    """
+    code = {item.source.name: _code_of(snapshot, item) for item in held}
+    known: dict[str, set[float]] = {
+        name: {abs(number.value) for line in text.splitlines() for number in find_numbers(line)}
+        for name, text in code.items()
+    }
+    shipped = {item.source.name: item for item in committed}
+    for item in held:
+        for path in shipped.keys() & set(_rehearsal(item).reads):
+            known[item.source.name] |= {abs(number.value) for number in shipped[path].observations}
+    matches = match_prose(
+        document, [(item.source, item.observations) for item in held],
+        lambda source, value: value in known[source.name],
+    )  # fmt: skip
+    counts = Counter(match.source for match in matches)
+    taken: set[str] = set()
+    result = []
+    for item in sorted(held, key=lambda item: -counts[item.source.name]):
+        own = tuple(m for m in matches if m.source == item.source.name and m.printed not in taken)
+        taken |= {match.printed for match in own}
+        if own:
+            result.append(Said(item.source.name, own, item.by_place, code[item.source.name]))
+    return result
 
 
 # --- sources of numbers ----------------------------------------------------------------------------------------------
@@ -321,8 +363,7 @@ def _chain(run: Rehearsal) -> Chain:
 
 def _code_of(snapshot: Snapshot, held: _Held) -> str:
     """Text of the repository's files that ran, the entry first."""
-    run = held.rehearsal
-    assert run is not None, "only runs are drafted"
+    run = _rehearsal(held)
     calls: Counter[str] = Counter(function.path for function in run.functions)
     return code_of(snapshot, [run.candidate.entry, *(path for path, _ in calls.most_common())])
 

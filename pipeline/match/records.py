@@ -77,6 +77,7 @@ class ProseMatch(Record):
     text: str
     value: float
     decimals: int
+    unit: str | None = None
     page: int
     sentence: str
     source: str
@@ -86,6 +87,4 @@ class ProseMatch(Record):
     where: str
     observed: float
     factor: float = 1.0
-    words: tuple[str, ...] = ()
-    """Words of the sentence that stand in the number's labels."""
     chance: float
