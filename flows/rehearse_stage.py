@@ -153,17 +153,17 @@ def _rehearsed(
     chosen, others, problems = _choose(matches, by_run, _read_by(runs, committed))
     problems += _of_runs(runs)
     if not chosen:
-        said = _said(document, snapshot, held, committed)
-        result, grounds = draft_sentences(document, said)
-        kept = result.drafts[:max_tasks]
-        problems += result.problems
-        if kept:
-            behind_said = tuple(RunEvidence(runs=(_rehearsal(by_run[item.source]),)) for item in grounds[: len(kept)])
-            return DraftedFromRuns(drafts=DraftResult(drafts=kept, problems=tuple(problems)), evidence=behind_said)
+        told, grounds = draft_sentences(document, _said(document, snapshot, held, committed))
+        problems += told.problems
+        if told.drafts:
+            runs_of = [RunEvidence(runs=(_rehearsal(by_run[item.source]),)) for item in grounds[:max_tasks]]
+            drafts = told.evolve(drafts=told.drafts[:max_tasks], problems=tuple(problems))
+            return DraftedFromRuns(drafts=drafts, evidence=tuple(runs_of))
         return _without_runs(document, matches, {item.source.name: item for item in committed}, problems, max_tasks)
     problems += _only_committed(document, matches, chosen)
-    grounds = [_ground(match, by_run, _code_of(snapshot, by_run[match.source])) for match in chosen]
-    made = draft_tables(document, grounds)
+    made = draft_tables(
+        document, [_ground(match, by_run, _code_of(snapshot, by_run[match.source])) for match in chosen]
+    )
     behind = {
         (best.table, best.source): RunEvidence(runs=tuple(_run_of(by_run, match) for match in (best, *also)))
         for best, also in zip(chosen, others, strict=True)

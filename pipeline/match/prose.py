@@ -84,12 +84,16 @@ def _match_source(numbers: Sequence[PrintedNumber], holding: Holding, tried: flo
     if together > _ACCEPTED or len(kept) < _FEWEST:
         return []
     best: dict[int, int] = {}
-    for at in sorted(range(len(cells)), key=lambda at: not holding.observations[held[at]].labels):
+    for at in sorted(range(len(cells)), key=lambda at: not _is_named(holding.observations[held[at]])):
         best.setdefault(int(cells[at]), at)  # one that has a name, where there is one
     return [
-        _write(numbers[cell], holding, int(held[best[int(cell)]]), FACTORS[factors[best[int(cell)]]], together)
-        for cell in kept
+        _write(numbers[cell], holding, int(held[best[cell]]), FACTORS[factors[best[cell]]], together)
+        for cell in kept.tolist()
     ]
+
+
+def _is_named(seen: Observation) -> bool:
+    return any(letter.isalpha() for label in seen.labels[-1:] for letter in label)
 
 
 def _write(printed: PrintedNumber, holding: Holding, number: int, factor: float, chance: float) -> ProseMatch:

@@ -34,7 +34,9 @@ _TIMEOUT_S: Final = 300
 _LATER: Final = ("3.13",)
 _DROPS: Final = 12
 """At most this many packages are set aside in one attempt (unknown names, source archives)."""
-_VERSION: Final = 2
+_YEARS: Final = 3
+"""How many years later than the code its packages may be before today's are taken."""
+_VERSION: Final = 3
 """Raised when the rules below change, so that cached resolutions are not reused."""
 _UNKNOWN = re.compile(
     r"[Bb]ecause (?:there are no versions of )?([\w.-]+) was not found in the "
@@ -112,14 +114,9 @@ def _resolve(wanted: Wanted, before: datetime.date | None, pythons: tuple[str, .
     python = pythons[0]
     if not wanted.all:
         return Resolution(pins=(), python=python)
-    for other in pythons[1:] if before else ():
-        if isinstance(_attempt(wanted.all, wanted, before, python), Resolution):
-            break
-        attempt = _attempt(wanted.all, wanted, before, other)
-        if isinstance(attempt, Resolution):
-            note = f"what is declared resolves as of {before} for Python {other}, not for {python}: {other} is used"
-            problem = _problem("packages", note).evolve(severity=Severity.INFO)
-            return Resolution(pins=attempt.pins, problems=(problem, *attempt.problems), python=other)
+    dated = _dated(wanted, before, pythons) if before else None
+    if dated is not None:
+        return dated
     loose = tuple(sorted({name_of(item) for item in wanted.needed}, key=str.lower))
     plans = [
         (wanted.all, ""),
@@ -133,7 +130,7 @@ def _resolve(wanted: Wanted, before: datetime.date | None, pythons: tuple[str, .
     for requirements, concession in plans:
         if concession and not requirements:
             continue
-        for date in [before, None] if before else [None]:
+        for date in [before, None] if before and concession else [None]:
             attempt = _attempt(requirements, wanted, date, python)
             if isinstance(attempt, str):
                 refusal = refusal or attempt
@@ -154,6 +151,34 @@ def _resolve(wanted: Wanted, before: datetime.date | None, pythons: tuple[str, .
         consequence="Its code was not run",
         next_step="Check the repository's declarations; a package that is not on the index cannot be installed",
     )
+
+
+def _dated(wanted: Wanted, before: datetime.date, pythons: tuple[str, ...]) -> Resolution | None:
+    """All that is wanted as of a date, for the first Python that has wheels of it; else as of the nearest later year.
+
+    Seen: code of July 2018, of which no Python that is still served has wheels; today's imbalanced-learn has lost the
+    function that it calls, that of 2020 has it.
+    """
+    python = pythons[0]
+    for years in range(_YEARS + 1):
+        date = before + datetime.timedelta(days=365 * years)
+        if years and date >= datetime.date.today():
+            return None
+        refusals = ""
+        for other in pythons:
+            attempt = _attempt(wanted.all, wanted, date, other)
+            if isinstance(attempt, str):
+                refusals += attempt
+                continue
+            note = f"what is declared resolves as of {date} for Python {other}, not for {python}: {other} is used"
+            if years:
+                note = f"nothing resolves as of {before}: the versions of {date} for Python {other} are used"
+            problem = _problem("packages", note).evolve(severity=Severity.WARNING if years else Severity.INFO)
+            told = () if not years and other == python else (problem,)
+            return Resolution(pins=attempt.pins, problems=(*told, *attempt.problems), python=other)
+        if "wheels" not in refusals:
+            return None  # its versions contradict each other, whenever
+    return None
 
 
 def name_of(requirement: str) -> str:

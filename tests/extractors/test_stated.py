@@ -35,7 +35,7 @@ def test_the_program_names_the_numbers_and_the_question_tells_none() -> None:
     ]
     assert draft.method == SENTENCES[0]
     assert "174" not in f"{draft.question} {draft.method} {draft.agent_instructions}"
-    assert [item.quote for item in draft.evidence["expected"]] == [SENTENCES[1]]  # type: ignore[union-attr]
+    assert [item.quote for item in draft.evidence["expected"]] == [SENTENCES[1]]
     assert "does the question say what they are?" in result.problems[0].message
 
 

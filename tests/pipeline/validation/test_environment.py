@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -291,3 +292,28 @@ def test_pythons_and_packages_of_other_tools(
     found = read_declarations(make_snapshot(tmp_path, files))
     assert [str(specifier) for _, specifier in found.python] == python
     assert [str(item) for item in found.requirements] == names
+
+
+@pytest.mark.parametrize(
+    ("resolves", "refusal", "expected"),
+    [
+        ({("2018-07-28", "3.9")}, "no usable wheels", ("3.9", "resolves as of 2018-07-28 for Python 3.9, not for 3.11")),
+        ({("2020-07-27", "3.8")}, "no usable wheels", ("3.8", "nothing resolves as of 2018-07-28: the versions of 2020-")),
+        ({("2020-07-27", "3.8")}, "a and b contradict each other", ("3.11", "today's versions are used")),
+        ({("2024-07-26", "3.8")}, "no usable wheels", ("3.11", "today's versions are used")),
+    ],
+)  # fmt: skip
+def test_packages_of_the_nearest_later_year_come_before_todays(
+    resolves: set[tuple[str, str]], refusal: str, expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def attempt(
+        requirements: Sequence[str], wanted: resolution.Wanted, date: datetime.date | None, python: str
+    ) -> resolution.Resolution | str:
+        there = date is None or (str(date), python) in resolves
+        return resolution.Resolution(pins=("numpy==1.0",)) if there else refusal
+
+    monkeypatch.setattr(resolution, "_attempt", attempt)
+    wanted = resolution.Wanted(("numpy",), ("numpy",), frozenset(), frozenset(), True)
+    found = resolution.resolved(wanted, datetime.date(2018, 7, 28), None, ("3.11", "3.9", "3.8"))
+    assert found.python == expected[0]
+    assert expected[1] in found.problems[0].message
