@@ -6,5 +6,5 @@ views.py       a source's numbers as matrices of keys by fields
 chance.py      how probable it is that numbers agree by accident
 alignment.py   which line of a table is which field, which row which record
 tables.py      tables against sources
-prose.py       numbers of sentences against sources
+prose.py       rare numbers of sentences against sources
 """
