@@ -16,6 +16,7 @@ from extractors.answers import states_answer
 from extractors.claims import normalize, printed_band
 from extractors.drafting import DraftResult, instructions, unique_slugs
 from extractors.method import Method
+from extractors.naming import is_numeric
 from extractors.outcome import compose_expected
 from extractors.prose import join_names, shown_names
 from pipeline.match.records import ProseMatch
@@ -63,6 +64,9 @@ def draft_sentences(document: Document, said: Sequence[Said]) -> tuple[DraftResu
     problems: list[Problem] = []
     for ground in said:
         found = list(_claims(reading, ground))
+        alone = Counter(claim.metric for claim, _ in found)
+        # what else stands in a record may be an outcome: it is told only where names are needed to tell numbers apart
+        found = [(c if alone[c.metric] > 1 else c.evolve(conditions=()), line) for c, line in found]
         named = Counter((claim.metric, claim.conditions) for claim, _ in found)
         kept = [(claim, line) for claim, line in found if named[claim.metric, claim.conditions] == 1]
         if len(kept) < _FEWEST:
@@ -92,8 +96,9 @@ def _claims(reading: Reading, ground: Said) -> Iterator[tuple[NumericClaim, Line
         metric = normalize(" ".join(seen.labels[-1:]).replace("_", " ")).strip(" :=")
         if line is None or not any(letter.isalpha() for letter in metric):
             continue
-        conditions = [*((name, value) for name, value in seen.coordinates if name and value)]
-        conditions += [("part", label) for label in seen.labels[:-1] if label]
+        conditions = [*((name, value) for name, value in seen.coordinates if name and value and not is_numeric(value))]
+        told = {value for _, value in conditions}
+        conditions += [("part", label) for label in seen.labels[:-1] if label and label not in told]
         once = dict(conditions)
         claim = NumericClaim(
             id=f"c{number}", metric=metric, value=match.value, text=match.text, decimals=match.decimals,

@@ -48,3 +48,22 @@ def test_numbers_that_the_program_does_not_name_are_no_task() -> None:
 def test_numbers_of_one_name_are_not_told_apart() -> None:
     result, _ = drafted(make_document(sentences=SENTENCES), "cycles: 174762\ncycles: 172092\n")
     assert result.drafts == ()
+
+
+def test_what_else_stands_in_a_record_is_told_only_where_names_tell_numbers_apart() -> None:
+    log = '{"cycles": 174762, "share": 0.31, "crossed": 172092}'
+    document = make_document(sentences=SENTENCES)
+    source, seen = read_text("out.json", log, command="python run.py")
+    said = Said(
+        source.name, match_prose(document, [(source, seen)]), dict(zip(places_of(seen), seen, strict=True)), CODE
+    )
+    [draft] = draft_sentences(document, [said])[0].drafts
+    assert [claim.conditions for claim in draft.expected.claims] == [(), ()]
+    rows = "width,kind,cycles\n4,all,174762\n4,plain,172092\n"
+    source, seen = read_text("out.csv", rows, command="python run.py")
+    said = Said(
+        source.name, match_prose(document, [(source, seen)]), dict(zip(places_of(seen), seen, strict=True)), CODE
+    )
+    [draft] = draft_sentences(document, [said])[0].drafts
+    conditions = [[(c.name, c.value) for c in claim.conditions] for claim in draft.expected.claims]
+    assert conditions == [[("kind", "all")], [("kind", "plain")]]
