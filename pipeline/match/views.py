@@ -154,6 +154,10 @@ class Holding:
                 rest = _merge(np.where(columns == line[:, None], -1, columns)[part])
                 yield _make_view(part, line[part], _count_repeats(line[part], rest), texts)
         if len(self.sources) == 1:
+            # blocks of lines, printed for one setting after the other: the n-th of a name is of the n-th block
+            named = np.flatnonzero(last != code(iter([""]))[0])
+            if len(named):
+                yield _make_view(named, last[named], _count_repeats(last[named], np.zeros(len(named), int)), texts)
             yield View(everything, np.zeros(len(seen), int), everything, ("",))
 
 

@@ -209,3 +209,24 @@ def test_nothing_to_compare() -> None:
 
     assert match_tables(document, []) == ()
     assert match_tables(document, [read_text("a.csv", "a,b\n1,2\n")]) == ()
+
+
+def test_blocks_of_lines_that_a_program_prints_for_one_setting_after_the_other() -> None:
+    """Seen in a notebook: each setting's block stands below headings and lines of a log that differ from block to block."""
+    rows = [
+        ("0.0", 0.557970, 0.500709, 1.755530),
+        ("-0.5", 2.156279, 2.151609, 11.043481),
+        ("-1.0", 3.956430, 3.153443, 16.134654),
+    ]
+    log = "".join(
+        f"=== Setting {name} ===\n" + f"epoch {number}: loss {number * 1.7:.4f}\n" * number
+        + f"Train Risk: {train:.6f}\nTest Risk: {test:.6f}\nBound {number}\nTotal Bound: {bound:.6f}\n"
+        for number, (name, train, test, bound) in enumerate(rows, 1)
+    )  # fmt: skip
+    grid = [["g", "Train Loss", "Test Loss", "McA."], *([a, f"{b:.3f}", f"{c:.3f}", f"{d:.3f}"] for a, b, c, d in rows)]
+    source, seen = read_text("log.txt", log, command="python run.py")
+    # in a notebook what stands above a number is another line for each
+    apart = [item.evolve(context=("run.ipynb", f"after line {number}")) for number, item in enumerate(seen)]
+    [match] = match_tables(make_document(make_table(grid)), [(source, apart)])
+    assert len(match.cells) == 9
+    assert match.fields == (("Train Loss", "Train Risk"), ("Test Loss", "Test Risk"), ("McA.", "Total Bound"))
