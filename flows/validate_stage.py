@@ -140,11 +140,15 @@ class ValidateStage:
         base = base.evolve(truth=base.truth.evolve(not_found=None))
         tried = stage._looked_at(stage.attempts.once(base, chain, "written"))
         report = tried.report
-        if report.verdict is not Verdict.PASS:
-            remove_tree(written_tree(self.workspace, base.id))
-            return _noted(otherwise, f"a script that {script.model} wrote did not pass either: {report.reason}")
-        task = _noted(tried.task.evolve(validation=report), f"its script was {by}: a reviewer has to look")
-        return stage._worded(stage._answering(_supported(task, report)))
+        why = report.reason
+        if report.verdict is Verdict.PASS:
+            task = _noted(tried.task.evolve(validation=report), f"its script was {by}: a reviewer has to look")
+            task = stage._answering(_supported(task, report))
+            if task.status is Status.VALIDATED:
+                return stage._worded(task)
+            why = task.status_reason
+        remove_tree(written_tree(self.workspace, base.id))
+        return _noted(otherwise, f"a script that {script.model} wrote did not pass either: {why}")
 
     def _looked_at(self, tried: Tried) -> Tried:
         """A passed attempt with the model's opinion of its last run beside the rules'; never kinder than theirs."""
@@ -189,9 +193,7 @@ class ValidateStage:
         written = [item for item in report.monitor if item.component == WRITTEN] if report is not None else []
         if written and not computed(task):
             why = f"{written[0].where}: {written[0].message}, and no perturbed run moves them"
-            task = task.evolve(
-                status=Status.REJECTED, status_reason=f"not reproduced: the outcome was not computed: {why}"
-            )
+            task = task.evolve(status=Status.REJECTED, status_reason=f"the outcome was not computed: {why}")
         return self._required(task)
 
     def _recorded(self, task: Task) -> Task:
