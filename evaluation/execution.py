@@ -328,14 +328,11 @@ class _Rerun:
         """One run of the tree as it is, and where the reported numbers occur in it."""
         command = Command(argv=("bash", REPRODUCE))
         gpus = Gpus(count=self.limits.gpus) if self.limits.gpus else None
-        truth = self.task.truth
-        # the author's own paths, where the original's run has them: a submission may start from the original's code
-        links = truth.mapped if truth is not None and self.sandbox.name == "docker" else ()
-        spec = RunSpec(
-            commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus, links=links
-        )  # fmt: skip
-        if self.task.data is not None and self.sandbox.name == "docker":
-            spec = with_data(spec, self.task.data)
+        spec = RunSpec(commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus)
+        if self.task.truth is not None and self.sandbox.name == "docker":
+            # the author's own paths, where the original's run has them: a submission may start from the original's code
+            spec = spec.evolve(links=self.task.truth.mapped)
+            spec = spec if self.task.data is None else with_data(spec, self.task.data)
         self.reporter.step(_STAGE, f"{self.task.id}: bash {REPRODUCE}")
         if not self.witnessing:
             perturbation = None

@@ -90,16 +90,8 @@ def ground_of(
         )
         for c in match.cells
     )
-    return Ground(
-        match.table,
-        cells,
-        match.origin,
-        match.source,
-        match.missed,
-        code,
-        keys or {},
-        frozenset(name for _, name in match.fields),
-    )
+    named = frozenset(name for _, name in match.fields)
+    return Ground(match.table, cells, match.origin, match.source, match.missed, code, keys or {}, named)
 
 
 def stated(document: Document, table: int) -> Ground:

@@ -70,20 +70,23 @@ def draft_sentences(document: Document, said: Sequence[Said]) -> tuple[DraftResu
         named = Counter((claim.metric, claim.conditions) for claim, _ in found)
         kept = [(claim, line) for claim, line in found if named[claim.metric, claim.conditions] == 1]
         if len(kept) < _FEWEST:
-            message = "no task: what its program prints does not name the numbers of sentences that it gives"
-            problems.append(Problem(component=_COMPONENT, where=ground.source, message=message, severity=Severity.INFO))
+            why = "what its program prints does not name the numbers of sentences that it gives"
+            problems.append(_no_task(ground, why))
             continue
         draft = _draft(reading, method, ground, kept)
         given_away = states_answer(draft.question, draft) or states_answer(draft.agent_instructions, draft)
         if given_away:
-            message = f"no task: its names would give the answer away ({given_away[0]})"
-            problems.append(Problem(component=_COMPONENT, where=ground.source, message=message, severity=Severity.INFO))
+            problems.append(_no_task(ground, f"its names would give the answer away ({given_away[0]})"))
             continue
         message = "to check: its numbers are named as the program names them; does the question say what they are?"
         problems.append(Problem(component=_COMPONENT, where=draft.slug, message=message))
         drafts.append(draft)
         grounds.append(ground)
     return DraftResult(drafts=tuple(unique_slugs(drafts)), problems=tuple(problems)), grounds
+
+
+def _no_task(ground: Said, why: str) -> Problem:
+    return Problem(component=_COMPONENT, where=ground.source, message=f"no task: {why}", severity=Severity.INFO)
 
 
 def _claims(reading: Reading, ground: Said) -> Iterator[tuple[NumericClaim, Line]]:
@@ -96,7 +99,7 @@ def _claims(reading: Reading, ground: Said) -> Iterator[tuple[NumericClaim, Line
         metric = normalize(" ".join(seen.labels[-1:]).replace("_", " ")).strip(" :=")
         if line is None or not any(letter.isalpha() for letter in metric):
             continue
-        conditions = [*((name, value) for name, value in seen.coordinates if name and value and not is_numeric(value))]
+        conditions = [(name, value) for name, value in seen.coordinates if name and value and not is_numeric(value)]
         told = {value for _, value in conditions}
         conditions += [("part", label) for label in seen.labels[:-1] if label and label not in told]
         once = dict(conditions)
