@@ -165,7 +165,7 @@ def _rehearsed(
         document, [_ground(match, by_run, _code_of(snapshot, by_run[match.source])) for match in chosen]
     )
     behind = {
-        (best.table, best.source): RunEvidence(runs=tuple(_run_of(by_run, match) for match in (best, *also)))
+        (best.table, best.source): RunEvidence(runs=tuple(_rehearsal(by_run[match.source]) for match in (best, *also)))
         for best, also in zip(chosen, others, strict=True)
     }
     kept = made.result.drafts[:max_tasks]
@@ -205,10 +205,6 @@ class _Summary(Record):
 
     runs: tuple[Rehearsal, ...]
     matches: tuple[TableMatch, ...]
-
-
-def _run_of(by_run: Mapping[str, _Held], match: TableMatch) -> Rehearsal:
-    return _rehearsal(by_run[match.source])
 
 
 def _rehearsal(held: _Held) -> Rehearsal:
@@ -315,7 +311,7 @@ def _choose(
         groups += parts
     for match in (group[0] for group in groups if _fails(by_run[group[0].source])):
         message = f"{len(match.cells)} of its numbers come out of `{match.command}`, which then fails"
-        problems.append(_problem(_where(match), f"{message}: {_run_of(by_run, match).message}"))
+        problems.append(_problem(_where(match), f"{message}: {_rehearsal(by_run[match.source]).message}"))
     return [group[0] for group in groups], [group[1:] for group in groups], problems
 
 

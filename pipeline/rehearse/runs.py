@@ -392,7 +392,10 @@ class _Stage:
         Seen: numpy and matplotlib pinned to versions of three years before, pandas declared nowhere; that of the
         commit's date reads a table in another way, and the program ends in its own code.
         """
-        if built.partly_pinned and read_trace(log) is not None:
+        declared = read_declarations(self.index.snapshot, [candidate.entry]).requirements
+        pinned = any("==" in str(item.specifier) for item in declared)
+        imported = built.environment is not None and "imports" in built.environment.declared_in
+        if pinned and (imported or not all(item.specifier for item in declared)) and read_trace(log) is not None:
             return True
         return fails_in_packages(log, candidate.entry, self.index.snapshot)
 

@@ -46,8 +46,6 @@ class EnvironmentPlan(Record):
     problems: tuple[Problem, ...] = ()
     as_of: datetime.date | None = None
     """The day of which its versions are; None: today's."""
-    partly_pinned: bool = False
-    """Some of what is wanted is declared with an exact version, and some without any."""
 
 
 def resolve_environment(
@@ -103,7 +101,6 @@ def resolve_environment(
         declared_in=tuple(origin),
         problems=(*declared.problems, *outcome.problems),
         as_of=outcome.as_of,
-        partly_pinned=any("==" in item for item in wanted.all) and any(name_of(item) == item for item in wanted.all),
     )
 
 

@@ -40,8 +40,6 @@ class Built:
     """What was conceded; without an image its last one is the reason."""
     as_of: date | None = None
     """The day of which its packages are; None: today's, or it has none."""
-    partly_pinned: bool = False
-    """The repository declares exact versions of some of its packages, and none of others."""
 
 
 def reached_files(index: RepositoryIndex, entries: Iterable[str]) -> list[str]:
@@ -128,9 +126,7 @@ class Environments:
                     continue
                 problem = Problem(component="validate.environment", where=error.object, message=error.cause)
                 return Built(None, None, (*(plan.problems if plan else ()), problem))
-            return Built(
-                image, self._record(plan, image), (*noted, *plan.problems, *found), plan.as_of, plan.partly_pinned
-            )
+            return Built(image, self._record(plan, image), (*noted, *plan.problems, *found), plan.as_of)
 
     def _build(self, plan: EnvironmentPlan) -> Image:
         log = self._log(plan.spec)

@@ -353,22 +353,19 @@ def missing_modules(report: ValidationReport, out: Path) -> tuple[str, ...]:
         report: a report of `validate`.
         out: the directory that was given to `validate`.
     """
-    if not any(run.failure for run in report.runs):
-        return ()
     return missing_in_log(_logs(report, out))
 
 
 def missing_system_packages(report: ValidationReport, out: Path) -> tuple[str, ...]:
     """Debian packages with the libraries and programs that a failed validation missed (see `extend_environment`)."""
-    if not any(run.failure for run in report.runs):
-        return ()
     log = _logs(report, out)
     return tuple(sorted({*missing_libraries(log), *missing_programs(log)}))
 
 
 def _logs(report: ValidationReport, out: Path) -> str:
+    """Of all runs where one failed; else empty."""
     texts = []
-    for run in report.runs:
+    for run in report.runs if any(run.failure for run in report.runs) else ():
         directory = out / Path(run.log).name
         for index in range(len(run.exit_codes)):
             texts += [read_tail(directory / f"{index}.stderr"), read_tail(directory / f"{index}.stdout")]

@@ -114,10 +114,13 @@ def _resolve(
     python = pythons[0]
     if not wanted.all:
         return Resolution(pins=(), python=python)
+    refusal = ""
     if as_of is not None:
-        return _earlier(wanted, before, pythons, as_of)
-    dated = _dated(wanted, before, pythons) if before else None
-    if dated is not None:
+        dated = _earlier(wanted, before, pythons, as_of)
+        refusal = dated if isinstance(dated, str) else ""
+    else:
+        dated = _dated(wanted, before, pythons) if before else None
+    if isinstance(dated, Resolution):
         return dated
     loose = tuple(sorted({name_of(item) for item in wanted.needed}, key=str.lower))
     plans = [
@@ -128,8 +131,7 @@ def _resolve(
         ),
         (loose, "the declared versions do not resolve: other versions of the imported packages are installed"),
     ]
-    refusal = ""
-    for requirements, concession in plans:
+    for requirements, concession in plans if as_of is None else ():
         if concession and not requirements:
             continue
         for date in [before, None] if before and concession else [None]:
@@ -142,18 +144,14 @@ def _resolve(
                 notes.append(f"nothing resolves as of {before}: today's versions are used")
             problems = [_problem("packages", f"{note} ({_brief(refusal)})") for note in notes]
             return Resolution(pins=attempt.pins, problems=(*problems, *attempt.problems), python=python, as_of=date)
-    if not wanted.needed:
+    if not wanted.needed and as_of is None:
         note = "the declared packages do not resolve, and the files import none: nothing is installed"
         problem = _problem("packages", f"{note} ({_brief(refusal)})")
         return Resolution(pins=(), problems=(problem,), python=python)
-    raise _unresolved(f"for Python {python}: {_brief(refusal)}")
-
-
-def _unresolved(why: str) -> ExpbenchError:
-    return ExpbenchError(
+    raise ExpbenchError(
         FailureKind.ENVIRONMENT_UNBUILDABLE,
         "the repository's packages",
-        f"they cannot be resolved {why}",
+        f"they cannot be resolved for Python {python}: {_brief(refusal)}",
         consequence="Its code was not run",
         next_step="Check the repository's declarations; a package that is not on the index cannot be installed",
     )
@@ -161,22 +159,23 @@ def _unresolved(why: str) -> ExpbenchError:
 
 def _earlier(
     wanted: Wanted, before: datetime.date | None, pythons: tuple[str, ...], as_of: datetime.date
-) -> Resolution:
-    """All that is wanted as of an earlier day, for the first Python that has wheels of it.
+) -> Resolution | str:
+    """All that is wanted as of an earlier day, for the first Python that has wheels of it; else a refusal.
 
     A package whose version is declared is as its authors say: the day is for those of which they say nothing. Seen: a
     declared numpy of 2023, and code that runs with the pandas of 2022 only, which is declared nowhere.
     """
     declared = [name_of(item) for item in wanted.all if Requirement(item).specifier]
-    refusal = ""
+    attempt: Resolution | str = ""
     # a later Python has no wheels of earlier packages: it would build their archives
     for python in (item for item in pythons if Version(item) <= Version(pythons[0])):
         attempt = _attempt(wanted.all, wanted, as_of, python, declared, before)
         if isinstance(attempt, Resolution):
-            note = f"the versions of {as_of} for Python {python} are used where none are declared"
-            return attempt.evolve(problems=(_problem("packages", note), *attempt.problems), python=python, as_of=as_of)
-        refusal = refusal or attempt
-    raise _unresolved(f"as of {as_of}: {_brief(refusal)}")
+            problem = _problem(
+                "packages", f"where no versions are declared, those of {as_of} are used (Python {python})"
+            )
+            return attempt.evolve(problems=(problem, *attempt.problems), python=python, as_of=as_of)
+    return attempt
 
 
 def _dated(wanted: Wanted, before: datetime.date, pythons: tuple[str, ...]) -> Resolution | None:

@@ -178,6 +178,16 @@ def test_what_ends_well_keeps_its_packages_where_a_stated_command_needs_earlier_
     assert [case.sandbox.days[found[path].image] for path in ("run.py", "other.py")] == ["2023-06-02", "2024-06-01"]
 
 
+@pytest.mark.parametrize(("declared", "ended"), [("numpy==1.25.2\npandas\n", True), ("numpy\npandas\n", False)])
+def test_packages_without_versions_beside_pinned_ones_may_be_why_a_stated_command_ends_in_its_own_code(
+    declared: str, ended: bool, tmp_path: Path
+) -> None:
+    code = "import os\nprint({'2021-06-02': 1.25}[os.environ['DAY']])\n"
+    readme = "```bash\npython run.py\n```\n"
+    found = Case(tmp_path, {"run.py": code, "requirements.txt": declared, "README.md": readme}).rehearse()
+    assert (found["run.py"].failure is None) is ended
+
+
 def test_a_program_without_hope_waits_until_every_other_had_its_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
