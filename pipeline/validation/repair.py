@@ -5,7 +5,7 @@ directory, a folder for output that git cannot hold while it is empty, and resul
 one is known from what documents and wrappers run before the same command, or from the one script that names the file
 and writes files. Nothing is guessed about data that nobody can make here; cells of a notebook that need none still run.
 
-Non-goals: missing modules and libraries (see `rerun.missing_modules`); other scripts (see `refine`).
+Non-goals: missing modules and libraries (see `rerun.missing_parts`); other scripts (see `refine`).
 """
 
 from __future__ import annotations

@@ -114,14 +114,14 @@ def _resolve(
     python = pythons[0]
     if not wanted.all:
         return Resolution(pins=(), python=python)
-    refusal = ""
+    dated: Resolution | str | None = None
     if as_of is not None:
         dated = _earlier(wanted, before, pythons, as_of)
-        refusal = dated if isinstance(dated, str) else ""
-    else:
-        dated = _dated(wanted, before, pythons) if before else None
+    elif before is not None:
+        dated = _dated(wanted, before, pythons)
     if isinstance(dated, Resolution):
         return dated
+    refusal = dated or ""
     loose = tuple(sorted({name_of(item) for item in wanted.needed}, key=str.lower))
     plans = [
         (wanted.all, ""),
