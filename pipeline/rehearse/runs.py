@@ -176,6 +176,8 @@ class _Project:
     built: Built | None = None
     as_of: date | None = None
     """The day of which its packages are, where those of the commit's day do not do."""
+    why: tuple[Problem, ...] = ()
+    """What is told of that."""
     searched: set[str] = field(default_factory=set)
     """Keys of candidates for which earlier packages were tried."""
 
@@ -187,7 +189,7 @@ class _Project:
             as_of=self.as_of,
         )  # fmt: skip
         if built.image is not None or self.built is None:
-            self.built = built
+            self.built = replace(built, problems=(*self.why, *built.problems))
 
     def go_back(self, stage: _Stage, wall_s: float, share: float) -> list[_Project]:
         """Try earlier packages where hardly anything runs with these, or a stated command does not because of them.
@@ -203,7 +205,7 @@ class _Project:
         self.searched |= {item.key for item in failed}
         first = {candidate.entry: candidate for candidate in reversed(failed)}
         probes = [candidate for candidate in failed if first[candidate.entry] is candidate][:_PROBES]
-        before = stage.tried(probes)
+        before = stage.tried(failed)
         all_fail = _count(stage.tried(self.candidates))[0] == 0
         theirs = [item for item in self.candidates if all_fail or item.entry in first]
         # the year's first day: what is cached of today's packages serves longer than a day
@@ -212,15 +214,20 @@ class _Project:
             day = start - timedelta(days=365 * years)
             what = f"a command fails with the packages of {self.built.as_of or 'today'}: those of {day}"
             stage.reporter.note(_STAGE, f"{what} are tried")
-            other = _Project(theirs, self.modules, self.libraries, as_of=day, searched=self.searched)
+            why = (_info("packages", f"{what} are used"),)
+            other = _Project(theirs, self.modules, self.libraries, as_of=day, why=why, searched=self.searched)
             other.extend(stage)
             if other.built is None or other.built.image is None:
                 break
-            other.built = replace(other.built, problems=(_info("packages", f"{what} are used"), *other.built.problems))
             stage.run(probes, [other], wall_s, share)
-            if _count(stage.tried(probes)) > _count(before):
-                self.candidates = [item for item in self.candidates if item not in theirs]
+            if _count(stage.tried(probes)) > _count({item.key: before[item.key] for item in probes}):
                 _settle(stage, [item for item in failed if item not in probes], [other], wall_s, share, probes)
+                # a notebook that went on past its errors, and does not start with these
+                after = stage.tried(failed)
+                worse = {key: old for key, old in before.items() if old.cause is None and after[key].cause is not None}
+                stage.put_back(worse)
+                other.candidates = [item for item in theirs if item.key not in worse]
+                self.candidates = [item for item in self.candidates if item not in other.candidates]
                 return [other]
             stage.put_back(before)
         return []
