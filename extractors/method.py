@@ -12,7 +12,7 @@ from extractors.answers import states_answer
 from pipeline.locator.text import tokens
 from pipeline.paper import SectionKind
 from pipeline.task import Draft, Expected
-from pipeline.validation.numbers import find_numbers
+from pipeline.validation.numbers import absolute_values
 
 __all__ = ["Method"]
 
@@ -50,7 +50,7 @@ class Method:
             code: text of the files behind the numbers; nothing is borne out by none.
             expected: the outcome, which must stay hidden.
         """
-        spoken, settings = frozenset(tokens(code)), _fractions(code)
+        spoken, settings = frozenset(tokens(code)), absolute_values(code, fractions=True)
         probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
         scored: list[tuple[float, Line]] = []
         for line, words in zip(self._reading.lines, self._words, strict=True):
@@ -60,7 +60,7 @@ class Method:
             if section is not None and section.kind in _ELSEWHERE:
                 continue
             held = self._sum(words & spoken)
-            if held >= _BORNE_OUT * self._sum(words) and _fractions(line.text) <= settings:
+            if held >= _BORNE_OUT * self._sum(words) and absolute_values(line.text, fractions=True) <= settings:
                 scored.append((held, line))
         near = {line.passage for _, line in scored}
         telling = {
@@ -72,9 +72,3 @@ class Method:
 
     def _sum(self, words: Iterable[str]) -> float:
         return sum(self._bits.get(word, 0.0) for word in words)
-
-
-def _fractions(text: str) -> frozenset[float]:
-    """The numbers that print with digits behind a point, without their sign."""
-    found = [number for line in text.splitlines() for number in find_numbers(line) if "." in number.text]
-    return frozenset(abs(number.value) for number in found)

@@ -26,6 +26,7 @@ from evaluation.task import EvaluationTask
 from flows.engines import ModelOptions
 from flows.evaluation_checks import (
     agent_sandbox,
+    blocked_tasks,
     obstacles,
     require_available,
     require_judge,
@@ -70,10 +71,11 @@ def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
             lambda: require_launch(agent, options, tasks),
         )  # fmt: skip
         found = obstacles(checks)
+        blocked = {error.object: error.cause for error in blocked_tasks(tasks)}
     from evaluation.lock import environment_spec
 
     availability = agent.availability()
-    open_tasks = [task for task in tasks if not task.blocked]
+    open_tasks = [task for task in tasks if task.id not in blocked]
     episodes = len(tasks) * options.repeats
     rounds = -(-len(open_tasks) * options.repeats // options.workers)
     return EvaluationPlan(
@@ -86,7 +88,7 @@ def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
         judge=_judge_name(options),
         episodes=episodes,
         tasks=tuple(task.id for task in tasks),
-        blocked=tuple((task.id, task.blocked) for task in tasks if task.blocked),
+        blocked=tuple(blocked.items()),
         environments=len({environment_spec(task).digest for task in open_tasks}),
         longest_hours=round(rounds * options.limits.wall_s / 3600, 2),
         obstacles=tuple(
@@ -142,6 +144,8 @@ def evaluate(options: EvaluateOptions, reporter: Reporter, carry_out: CarryOut |
         tasks = load_chosen(options, root / _WORKSPACES, reporter)
         record = _record(options, agent, tasks)
         require_launch(agent, options, tasks)
+        for error in blocked_tasks(tasks):
+            reporter.warn(str(error))
         begin_run(root, record)
         leave_no_orphans(root, record, here=carry_out is None)
         prepared = Prepared(options=options, record=record, tasks=tuple(tasks), agent=agent, client=client)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from evaluation.agents.base import AgentAdapter
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from pipeline.llm import PriceList
 
 __all__ = [
-    "agent_sandbox", "obstacles", "require_available", "require_judge", "require_launch", "require_no_secrets",
-    "upstreams_and_prices", "without_unused_model",
+    "agent_sandbox", "blocked_tasks", "obstacles", "require_available", "require_judge", "require_launch",
+    "require_no_secrets", "upstreams_and_prices", "without_unused_model",
 ]  # fmt: skip
 
 
@@ -80,6 +81,13 @@ def require_launch(agent: AgentAdapter, options: EvaluateOptions, tasks: Sequenc
         except ExpbenchError as error:
             if error.failure.cause is Cause.USER:
                 raise
+
+
+def blocked_tasks(tasks: Sequence[EvaluationTask]) -> tuple[ExpbenchError, ...]:
+    """Why tasks cannot be carried out here, one error a task: each of their episodes would be blocked."""
+    from evaluation.harness.workspace import require_task
+
+    return obstacles([partial(require_task, task) for task in tasks])
 
 
 def require_judge(options: EvaluateOptions) -> None:

@@ -150,7 +150,7 @@ class AgentStep:
                     launch, more, self.limits, inbox=inbox, harness=harness, gateway=gateway is not None,
                     egress=bool(self.allow), gpu_type=self.gpu_type,
                 )  # fmt: skip
-                if task.data is not None and not self.allow and self.sandbox.name == "docker":
+                if task.data is not None and not self.allow:
                     spec = with_data(spec, task.data)  # an agent that may reach hosts fetches for itself
                 result = self.sandbox.run(image, tree, spec, out=out, owner=self.owner, stop=stop)
                 totals = GatewayTotals() if gateway is None else gateway.totals()

@@ -28,7 +28,7 @@ from evaluation.harness.agent_step import AgentStep, no_companion, read_agent_ru
 from evaluation.harness.graders import Graders
 from evaluation.harness.stoppable import Stoppable
 from evaluation.harness.submission_reader import take_submission
-from evaluation.harness.workspace import build_image, workspace_after
+from evaluation.harness.workspace import build_image, require_task, workspace_after
 from evaluation.integrity.monitor import with_execution
 from evaluation.lock import EpisodeLock, lock_episode
 from evaluation.scores import EpisodeScores, EpisodeStatus
@@ -193,8 +193,7 @@ class _Episode:
     # --- steps
 
     def _prepare(self) -> None:
-        if self.task.blocked or self.task.masked_repository is None:
-            raise _blocked(self.task.id, self.task.blocked or "there is no masked repository to work in")
+        require_task(self.task)
         self._image()
 
     def _image(self) -> Image:
@@ -307,14 +306,6 @@ class _Episode:
     @staticmethod
     def _write(path: Path, value: BaseModel) -> None:
         write_if_changed(path, value.model_dump_json(indent=1) + "\n")
-
-
-def _blocked(task: str, reason: str) -> ExpbenchError:
-    return ExpbenchError(
-        FailureKind.DATA_UNAVAILABLE, task, reason,
-        consequence="It was not carried out, and its scores are blocked, not 0",
-        next_step="Provide what is missing and run with --resume, or leave the task out with --tasks",
-    )  # fmt: skip
 
 
 def _interrupted(reason: str) -> ExpbenchError:

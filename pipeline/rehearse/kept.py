@@ -18,13 +18,21 @@ from pipeline.digests import digest_of
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
 from pipeline.files import remove_tree, replace_directory, write_text
 from pipeline.repository import Snapshot
-from pipeline.sandbox.base import Command, Limits, RunResult, RunSpec, StopHandle, StoppableSandbox
+from pipeline.sandbox.base import (
+    Command,
+    Limits,
+    RunResult,
+    RunSpec,
+    StopHandle,
+    StoppableSandbox,
+    is_container,
+)
 from pipeline.schema import Record
 from pipeline.scratch import scratch_directory
 from pipeline.task import Usage
 from pipeline.validation.environments import Built
 from pipeline.validation.plan import run_variables
-from pipeline.witness.launch import can_witness, with_witness
+from pipeline.witness.launch import with_witness
 from pipeline.witness.records import Perturbation
 
 __all__ = ["KeptRun", "KeptRuns", "busy_factor"]
@@ -78,7 +86,7 @@ class KeptRuns:
     @property
     def maps(self) -> bool:
         """Can a file of the repository be put at an absolute path?"""
-        return self._sandbox.name == "docker"
+        return is_container(self._sandbox)
 
     def run(
         self, usage: Sequence[Usage], mapped: Sequence[tuple[str, str]], built: Built, limits: Limits,
@@ -146,7 +154,7 @@ class KeptRuns:
     def _make(self, spec: RunSpec, built: Built, out: Path, data: DataRecord | None) -> _Stored:
         assert built.image is not None
         out.mkdir()
-        witnessed = can_witness(self._sandbox)
+        witnessed = is_container(self._sandbox)
         with scratch_directory() as scratch:
             wall_s, patience = spec.limits.wall_s, busy_factor()
             spec = spec.evolve(limits=spec.limits.evolve(wall_s=wall_s * patience))
