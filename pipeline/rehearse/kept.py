@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
-
-from pydantic import ValidationError
+from typing import Final
 
 from pipeline.data.phase import DataPhase, with_data
 from pipeline.data.records import DataRecord
 from pipeline.digests import digest_of
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
-from pipeline.files import remove_tree, replace_directory, write_text
+from pipeline.files import find_record, remove_tree, replace_directory, write_text
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import (
     Command,
@@ -37,7 +34,6 @@ from pipeline.witness.records import Perturbation
 
 __all__ = ["KeptRun", "KeptRuns", "busy_factor"]
 
-RecordT = TypeVar("RecordT", bound=Record)
 _MOST_PATIENT: Final = 4.0
 """However busy the machine is: what runs can make it busy, too."""
 _VERSION: Final = 1
@@ -110,7 +106,7 @@ class KeptRuns:
         image, record = built.image.digest, data.digest if data is not None else None
         key = digest_of([_VERSION, self._files, told, image, self._sandbox.name, record])
         kept = self._root / key[:2] / key[:32]
-        stored = _read(kept / "result.json", _Stored)
+        stored = find_record(kept / "result.json", _Stored)
         if stored is None or (stored.result.failure is FailureKind.RUN_TIMEOUT and stored.wall_s < limits.wall_s):
             with replace_directory(kept) as fresh:
                 stored = self._make(spec, built, fresh / "out", data)
@@ -128,7 +124,7 @@ class KeptRuns:
             ExpbenchError: the sandbox broke.
         """
         out = run.directory.parent / "data"
-        record = _read(out / "data.json", DataRecord)
+        record = find_record(out / "data.json", DataRecord)
         if record is None and self._phase is not None and built.image is not None:
             spec, root = self._spec(usage, mapped, limits), self._snapshot.root
             remove_tree(out)
@@ -178,9 +174,3 @@ def busy_factor() -> float:
     Seen: with 15 runnable processes on two processors a script of 44 s did not end in 300.
     """
     return min(_MOST_PATIENT, max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0))))
-
-
-def _read(path: Path, model: type[RecordT]) -> RecordT | None:
-    with suppress(FileNotFoundError, ValidationError):
-        return model.model_validate_json(path.read_bytes())
-    return None
