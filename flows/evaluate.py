@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from flows.engines import ModelOptions
 from flows.evaluation_checks import (
     agent_sandbox,
     blocked_tasks,
+    matching,
     obstacles,
     require_available,
     require_judge,
@@ -236,30 +236,21 @@ def load_chosen(options: EvaluateOptions, scratch: Path, reporter: Reporter) -> 
     from evaluation.ablations import ablate, parse_ablation
     from evaluation.sources import load_tasks
 
-    only: tuple[str, ...] = ()
-    if options.tasks:  # first without repositories: those of the tasks that are not asked for are not built
-        all_tasks, _ = load_tasks(options.source, scratch=scratch, reporter=reporter, build=False)
-        only = tuple(task.id for task in all_tasks if _matches(task.id, options.tasks))
-    build = bool(only) or not options.tasks
-    found, problems = load_tasks(options.source, scratch=scratch, reporter=reporter, only=only, build=build)
+    # first without repositories: those of the tasks that are not asked for are not built
+    found, problems = load_tasks(options.source, scratch=scratch, reporter=reporter, build=not options.tasks)
     for problem in problems:
         reporter.warn(f"{problem.where}: {problem.message}")
-    chosen = [task for task in found if _matches(task.id, options.tasks)]
-    if not chosen:
-        raise ExpbenchError(
-            FailureKind.USAGE, str(options.source),
-            f"none of its {len(found)} task(s) matches {', '.join(options.tasks)}" if found else "holds no task",
-            consequence="No episode was run",
-            next_step="Choose among: " + (", ".join(task.id for task in found[:20]) or "(none)"),
-        )  # fmt: skip
+    chosen = matching(found, options.tasks, options.source, "No episode was run")
+    if options.tasks:
+        only = tuple(task.id for task in chosen)
+        chosen, more = load_tasks(options.source, scratch=scratch, reporter=reporter, only=only)
+        for problem in more:
+            if problem not in problems:
+                reporter.warn(f"{problem.where}: {problem.message}")
     if not options.ablation:
         return chosen
     ablation = parse_ablation(options.ablation)
     return [ablate(task, ablation).task for task in chosen]
-
-
-def _matches(task: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatch.fnmatchcase(task, pattern) for pattern in patterns)
 
 
 def _record(options: EvaluateOptions, agent: AgentAdapter, tasks: Sequence[EvaluationTask]) -> RunRecord:

@@ -22,7 +22,6 @@ from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
 from pipeline.sandbox.base import Image, Limits, Sandbox, is_container
 from pipeline.sandbox.lanes import count_lanes
-from pipeline.schema import Problem
 from pipeline.scratch import scratch_directory
 from pipeline.task import Band, NumericClaim, Task
 from pipeline.validation.numbers import half_unit
@@ -77,12 +76,12 @@ def learn_responses(
         ExpbenchError: the sandbox broke.
     """
     if not is_container(sandbox):
-        return _noted(task, f"what ran is not known: the {sandbox.name} sandbox cannot carry a witness")
+        return task.noted(_COMPONENT, f"what ran is not known: the {sandbox.name} sandbox cannot carry a witness")
     remove_tree(out)
     series = _Series(task, snapshot, image, sandbox, out, owner, limits, reporter)
     plain = series.run(RECORDED_RUN, Perturbation.NONE)
     if plain.failed:
-        return _noted(task, "what ran is not known: the chain does not run with a witness beside it")
+        return task.noted(_COMPONENT, "what ran is not known: the chain does not run with a witness beside it")
     ran = plain.witness.functions
     needs = tuple(f"file {path}" for path in _data_read(plain.witness, task, snapshot))
     truth = task.truth.evolve(ran=ran, seeds=plain.witness.seeds, data_needs=needs, responses=())
@@ -249,8 +248,3 @@ def _response(task: Task, run: _Run) -> Response:
         touched=run.witness.touched,
         failed=run.failed,
     )
-
-
-def _noted(task: Task, message: str) -> Task:
-    problem = Problem(component=_COMPONENT, where=task.id, message=message)
-    return task.evolve(problems=(*task.problems, problem))
