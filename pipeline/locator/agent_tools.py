@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pipeline.llm import ToolCall, ToolSpec, addressed_to_models
 from pipeline.locator.agent_answer import AgentAnswer
 from pipeline.locator.agent_runs import AgentSandbox, RunCommand
-from pipeline.locator.agent_search import PatternSearch, SearchTime
+from pipeline.reader.search import PatternSearch, SearchTime
 from pipeline.locator.index import RepositoryIndex
 from pipeline.locator.lexical import Lexicon, Vocabulary
 from pipeline.locator.locate import Location

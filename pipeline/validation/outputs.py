@@ -26,7 +26,7 @@ from pipeline.validation.scalars import number_of
 from pipeline.validation.stored_tables import STORED, UNREADABLE, read_stored
 from pipeline.validation.text_output import observe_text
 
-__all__ = ["read_file", "read_run", "read_values"]
+__all__ = ["is_result_file", "read_file", "read_run", "read_values"]
 
 # A results file is small: the largest of the worked examples has 4 kB, EXP1 of the Renyi repository 14 kB.
 _MAX_BYTES: Final = 8 << 20
@@ -105,6 +105,11 @@ def read_file(path: Path, name: str) -> tuple[list[Observation], list[Problem]]:
         zipfile.BadZipFile,
     ) as error:
         return [], [_problem(name, f"could not be read as {suffix}: {error}")]
+
+
+def is_result_file(name: str) -> bool:
+    """Has a file, by its name, a form in which numbers are read?"""
+    return PurePosixPath(name).suffix.lower() in _READERS or PurePosixPath(name).name.startswith("events.out.tfevents")
 
 
 def _problem(where: str, message: str) -> Problem:

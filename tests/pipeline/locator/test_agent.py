@@ -321,7 +321,7 @@ def test_calls_beyond_the_bound_of_a_turn_are_not_run(ask):
 
 
 def test_a_pattern_that_backtracks_without_end_is_given_up(ask, monkeypatch, tmp_path):
-    monkeypatch.setattr("pipeline.locator.agent_search._FILE_SECONDS", 0.01)
+    monkeypatch.setattr("pipeline.reader.search._FILE_SECONDS", 0.01)
     index = build_index(make(tmp_path / "slow", PROJECT | {"slow.py": f"x = '{'a' * 3000}!'\n"}))
     run, _ = ask(turns.tool_calls(turns.tool_call("grep", pattern="(a|a|aa)+$")), submit(TRAIN), index=index)
     assert "too slow for" in run.steps[0].results[0]

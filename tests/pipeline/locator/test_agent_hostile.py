@@ -7,7 +7,7 @@ import pytest
 from pipeline.llm import BudgetError, BudgetLimits
 from pipeline.locator import build_index, locate
 from pipeline.locator.agent import AgentLimits, run_agent
-from pipeline.locator.agent_search import PatternSearch, SearchTime
+from pipeline.reader.search import PatternSearch, SearchTime
 from pipeline.progress import SilentReporter
 from pipeline.task import SourceScript
 from tests.doubles.protocol_server import turns
@@ -99,7 +99,7 @@ def test_patterns_that_need_memory_without_end_are_refused(pattern, words):
 
 
 def test_slow_patterns_are_given_up_after_a_few_files_and_all_searches_share_a_time(monkeypatch):
-    monkeypatch.setattr("pipeline.locator.agent_search._FILE_SECONDS", 0.01)
+    monkeypatch.setattr("pipeline.reader.search._FILE_SECONDS", 0.01)
     slow = PatternSearch("(a|a|aa)+$", ignore_case=True, together=SearchTime(100.0), seconds=10.0)
     files = 0
     while not slow.ended:
