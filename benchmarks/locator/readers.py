@@ -1,14 +1,14 @@
 """Measure the locator's reader on published tasks: files found, calls, tokens, refusals; repository by repository.
 
-    python -m benchmarks.locator.readers prepare WORK --cases CASES.jsonl --commits COMMITS.json --mirrors DIR [PAPER ...]
+    python -m benchmarks.locator.readers prepare WORK [PAPER ...] --cases CASES --commits COMMITS --mirrors DIR
     python -m benchmarks.locator.readers ask WORK [PAPER ...]
-    python -m benchmarks.locator.readers score WORK --cases CASES.jsonl [PAPER ...]
+    python -m benchmarks.locator.readers score WORK [PAPER ...] --cases CASES
 
 `prepare` exports each repository at its commit to WORK/repositories/PAPER and writes the tasks without their truth to
-WORK/cases/PAPER.jsonl: question, method and expected outcome, as the benchmark of the rules has them. `ask` gives them to
-`expbench locate --cases --engine model`, one repository at a time, at the endpoint that the environment names (a model,
-or a desk: `expbench desk DIR`); it goes on where it ended, and may run for several papers in several processes. `score`
-alone sees the truth. COMMITS.json: paper -> {"repo": "owner/name", "head": commit}; a mirror is a directory
+WORK/cases/PAPER.jsonl: question, method and expected outcome, as the benchmark of the rules has them. `ask` gives them
+to `expbench locate --cases --engine model`, one repository at a time, at the endpoint that the environment names (a
+model, or a desk: `expbench desk DIR`); it goes on where it ended, and may run for several papers in several processes.
+`score` alone sees the truth. COMMITS: JSON, paper -> {"repo": "owner/name", "head": commit}; a mirror is a directory
 DIR/owner+name/..., bare or not.
 """
 
@@ -48,8 +48,8 @@ def prepare(work: Path, cases: Path, commits: Path, mirrors: Path, papers: Seque
             continue
         into = work / "repositories" / paper
         if not into.with_name(f"{into.name}.json").is_file():
-            open_snapshot(str(source), known[paper]["head"], into=into)
-        told = [{name: row.get(name) or "" for name in GIVEN} for row in rows]
+            open_snapshot(str(source), commit=known[paper]["head"], into=into)
+        told = [{name: "" if row.get(name) is None else row[name] for name in GIVEN} for row in rows]
         target = work / "cases" / f"{paper}.jsonl"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in told), encoding="utf-8")
@@ -80,11 +80,8 @@ def evaluate(work: Path, cases: Path, papers: Sequence[str]) -> None:
     rules: dict[str, list[dict[str, float]]] = {}
     cost: Counter[str] = Counter()
     tasks = 0
-    print(
-        "| paper | tasks | hit@1 | calls | tokens in a task | tokens out a task | refused | kept by rules |\n"
-        + "|---" * 8
-        + "|"
-    )
+    print("| paper | tasks | hit@1 | calls | tokens in a task | tokens out a task | refused | left to the rules |")
+    print("|---" * 8 + "|")
     for paper, rows in _by_paper(cases, papers):
         found = work / "predictions" / f"{paper}.jsonl"
         if not found.is_file():
@@ -152,9 +149,7 @@ def _refusals(record: Path) -> Iterator[str]:
 
 
 def _macro(rows: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, float]:
-    return {
-        name: float(np.mean([np.mean([row[name] for row in found]) for found in rows.values()])) for name in METRICS
-    }
+    return _mean({"": [_mean({paper: found}) for paper, found in rows.items()]})
 
 
 def _mean(rows: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, float]:
