@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from extractors.claims import normalize
 from extractors.drafting import FEWEST, DraftResult, Ground, as_stated, draft_tables, ground_of
 from extractors.keyless import draft_tasks
+from extractors.naming import as_key
 from extractors.stated import Said, draft_sentences
 from flows.chains import Located
 from flows.shared_runs import SharedRuns
@@ -196,7 +196,7 @@ def _ground(match: TableMatch, held: Mapping[str, _Held], code: str = "") -> Gro
     for observation in seen.values():
         for name, value in observation.coordinates:
             if name and value:
-                keys.setdefault(normalize(value), name)
+                keys.setdefault(as_key(value), name)
     return ground_of(match, code, keys, fields)
 
 
