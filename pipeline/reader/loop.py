@@ -126,7 +126,7 @@ def converse(
         cut: told the way so far where it ends before its time; what is raised follows.
 
     Raises:
-        ModelError: the endpoint failed (a model that refuses gives no value, and is not raised).
+        ModelError: the endpoint failed. A model that refuses, or has no room for the beginning, gives no value.
         BudgetError: the budget does not allow the next call.
     """
     talk = _Talk(client, list(messages), {tool.name: tool for tool in tools}, answer, check, limits, prompt)
@@ -139,7 +139,7 @@ def converse(
                 names = ", ".join(f"{name} {shorten(given, 60)}" for name, given in step.calls) or "no call"
                 reporter.note(stage, f"turn {step.turn} of about {limits.turns}: {names}")
         except ModelError as error:
-            if error.kind is not FailureKind.REFUSAL:
+            if error.kind not in {FailureKind.REFUSAL, FailureKind.CONTEXT_TOO_LONG}:
                 _tell(cut, talk, error.cause)
                 raise
             talk.reason = error.cause
