@@ -11,7 +11,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 from extractors.drafting import FEWEST, DraftResult, Ground, as_stated, draft_tables, ground_of
@@ -39,7 +39,7 @@ from pipeline.store import Workspace
 from pipeline.survey import list_candidates
 from pipeline.task import SourceScript, Status, Task
 from pipeline.validation.environments import Environments
-from pipeline.validation.numbers import find_numbers
+from pipeline.validation.numbers import absolute_values
 from pipeline.validation.observation import Observation
 from pipeline.validation.outputs import read_committed
 from pipeline.validation.places import places_of
@@ -163,7 +163,7 @@ def _rehearsed(
         document, [_ground(match, by_run, _code_of(snapshot, by_run[match.source])) for match in chosen]
     )
     behind = {
-        (best.table, best.source): RunEvidence(runs=tuple(_run_of(by_run, match) for match in (best, *also)))
+        (best.table, best.source): RunEvidence(runs=tuple(_rehearsal(by_run[match.source]) for match in (best, *also)))
         for best, also in zip(chosen, others, strict=True)
     }
     kept = made.result.drafts[:max_tasks]
@@ -205,10 +205,6 @@ class _Summary(Record):
     matches: tuple[TableMatch, ...]
 
 
-def _run_of(by_run: Mapping[str, _Held], match: TableMatch) -> Rehearsal:
-    return _rehearsal(by_run[match.source])
-
-
 def _rehearsal(held: _Held) -> Rehearsal:
     assert held.rehearsal is not None, "only runs are drafted"
     return held.rehearsal
@@ -219,27 +215,30 @@ def _said(document: Document, snapshot: Snapshot, held: Sequence[_Held], committ
 
     What its code sets, and what stands in a committed file that it reads, it did not compute.
     """
-    code = {item.source.name: _code_of(snapshot, item) for item in held}
-    known: dict[str, set[float]] = {
-        name: {abs(number.value) for line in text.splitlines() for number in find_numbers(line)}
-        for name, text in code.items()
-    }
+    runs = {item.source.name: item for item in held}
     shipped = {item.source.name: item for item in committed}
-    for item in held:
-        for path in shipped.keys() & set(_rehearsal(item).reads):
-            known[item.source.name] |= {abs(number.value) for number in shipped[path].observations}
+
+    @cache
+    def code(name: str) -> str:
+        return _code_of(snapshot, runs[name])
+
+    @cache
+    def known(name: str) -> frozenset[float]:
+        read = shipped.keys() & set(_rehearsal(runs[name]).reads)
+        return absolute_values(code(name)).union(*([abs(n.value) for n in shipped[path].observations] for path in read))
+
     matches = match_prose(
         document, [(item.source, item.observations) for item in held],
-        lambda source, value: value in known[source.name],
+        lambda source, value: value in known(source.name),
     )  # fmt: skip
     counts = Counter(match.source for match in matches)
     taken: set[str] = set()
     result = []
-    for item in sorted(held, key=lambda item: -counts[item.source.name]):
+    for item in sorted(held, key=lambda item: (_fails(item), -counts[item.source.name])):
         own = tuple(m for m in matches if m.source == item.source.name and m.printed not in taken)
         taken |= {match.printed for match in own}
         if own:
-            result.append(Said(item.source.name, own, item.by_place, code[item.source.name]))
+            result.append(Said(item.source.name, own, item.by_place, code(item.source.name)))
     return result
 
 
@@ -268,7 +267,7 @@ def _choose(
 ) -> tuple[list[TableMatch], list[list[TableMatch]], list[Problem]]:
     """For each part of a table the run that gives most of it, the other runs that do, and what was set aside.
 
-    A table whose rows come from one command each has as many parts.
+    A table whose rows come from one command each has as many parts. What a run that failed shows tells only where.
     """
     order = {name: number for number, name in enumerate(by_run)}
     shipped: dict[int, set[str]] = {}
@@ -289,7 +288,9 @@ def _choose(
     groups: list[list[TableMatch]] = []
     for members in found.values():
         parts: list[list[TableMatch]] = []
-        for match in sorted(members, key=lambda item: (-len(item.cells), order[item.source])):
+        for match in sorted(
+            members, key=lambda item: (_fails(by_run[item.source]), -len(item.cells), order[item.source])
+        ):
             shared = [len(match.places & part[0].places) for part in parts]
             alike = [part for part, count in zip(parts, shared, strict=True) if 2 * count >= len(part[0].cells)]
             if alike:
@@ -297,7 +298,14 @@ def _choose(
             elif not any(shared):  # another row or column, by another command
                 parts.append([match])
         groups += parts
+    for match in (group[0] for group in groups if _fails(by_run[group[0].source])):
+        message = f"{len(match.cells)} of its numbers come out of `{match.command}`, which then fails"
+        problems.append(_problem(_where(match), f"{message}: {_rehearsal(by_run[match.source]).message}"))
     return [group[0] for group in groups], [group[1:] for group in groups], problems
+
+
+def _fails(held: _Held) -> bool:
+    return held.rehearsal is not None and held.rehearsal.failure is not None
 
 
 def _where(match: TableMatch) -> str:

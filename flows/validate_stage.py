@@ -36,6 +36,7 @@ from pipeline.validation.writing import SCRIPT, with_script, write_script
 
 __all__ = ["ValidateStage", "model_stages_digest", "snapshot_of", "written_tree"]
 
+_MODEL: Final = "validate.model"
 _REQUIREMENTS: Final = "requirements"
 """Component of the problem that says why nothing is known of what ran."""
 
@@ -127,7 +128,7 @@ class ValidateStage:
         except ModelError as error:
             if not fails_here(error):
                 raise
-            return _noted(otherwise, f"no script was written: {error.cause}")
+            return otherwise.noted(_MODEL, f"no script was written: {error.cause}")
         if script is None:
             return otherwise
         base = with_prompts(base, [script.prompt])
@@ -142,13 +143,13 @@ class ValidateStage:
         report = tried.report
         why = report.reason
         if report.verdict is Verdict.PASS:
-            task = _noted(tried.task.evolve(validation=report), f"its script was {by}: a reviewer has to look")
+            task = tried.task.evolve(validation=report).noted(_MODEL, f"its script was {by}: a reviewer has to look")
             task = stage._answering(_supported(task, report))
             if task.status is Status.VALIDATED:
                 return stage._worded(task)
             why = task.status_reason
         remove_tree(written_tree(self.workspace, base.id))
-        return _noted(otherwise, f"a script that {script.model} wrote did not pass either: {why}")
+        return otherwise.noted(_MODEL, f"a script that {script.model} wrote did not pass either: {why}")
 
     def _looked_at(self, tried: Tried) -> Tried:
         """A passed attempt with the model's opinion of its last run beside the rules'; never kinder than theirs."""
@@ -172,7 +173,7 @@ class ValidateStage:
         except ModelError as error:
             if not fails_here(error):
                 raise
-            problem = Problem(component="validate.model", where=task.id, message=f"no second opinion: {error.cause}")
+            problem = Problem(component=_MODEL, where=task.id, message=f"no second opinion: {error.cause}")
             return Tried(task, report.evolve(problems=(*report.problems, problem)))
         task = with_prompts(task, opinion.prompts)
         report = report.evolve(monitor=(*report.monitor, *opinion.problems))
@@ -182,7 +183,7 @@ class ValidateStage:
             report = report.evolve(verdict=Verdict.FAIL, reason=reason)
         elif opinion.verdict is Verdict.UNKNOWN:
             message = f"{opinion.model} could not settle whether the outcome was computed: a reviewer has to look"
-            problem = Problem(component="validate.model", where=task.id, message=message)
+            problem = Problem(component=_MODEL, where=task.id, message=message)
             report = report.evolve(problems=(*report.problems, problem))
         return Tried(task, report)
 
@@ -229,8 +230,7 @@ class ValidateStage:
         why = "none of its runs is recorded" if ended else "nothing ran"
         if seen:
             why = "no step of the repository's Python code was seen running"
-        problem = Problem(component=_REQUIREMENTS, where=task.id, message=f"requirements unknown: {why}")
-        return task.evolve(problems=(*task.problems, problem))
+        return task.noted(_REQUIREMENTS, f"requirements unknown: {why}")
 
     def _worded(self, task: Task) -> Task:
         """The requirements of a validated task in a model's words; their lines stay."""
@@ -246,9 +246,7 @@ class ValidateStage:
         except ModelError as error:
             if not fails_here(error):
                 raise
-            message = f"the requirements keep the words of the code: {error.cause}"
-            problem = Problem(component="requirements.model", where=task.id, message=message)
-            return task.evolve(problems=(*task.problems, problem))
+            return task.noted("requirements.model", f"the requirements keep the words of the code: {error.cause}")
         truth = task.truth.evolve(requirements=described.requirements)
         worded = task.evolve(truth=truth, problems=(*task.problems, *described.problems))
         return with_prompts(worded, [described.prompt])
@@ -343,11 +341,6 @@ def _tellable(report: ValidationReport) -> str:
     if report.matches and not any(run.failure for run in report.runs):
         return "it ran, and does not reproduce what the paper reports"
     return report.reason
-
-
-def _noted(task: Task, message: str) -> Task:
-    problem = Problem(component="validate.model", where=task.id, message=message)
-    return task.evolve(problems=(*task.problems, problem))
 
 
 def _unbound(task: Task) -> Task:
