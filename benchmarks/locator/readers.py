@@ -48,7 +48,7 @@ def prepare(work: Path, cases: Path, commits: Path, mirrors: Path, papers: Seque
             continue
         into = work / "repositories" / paper
         if not into.with_name(f"{into.name}.json").is_file():
-            open_snapshot(str(source), commit=known[paper]["head"], into=into)
+            open_snapshot(str(source), commit=known[paper]["head"], into=into, allow_missing_submodules=True)
         told = [{name: "" if row.get(name) is None else row[name] for name in GIVEN} for row in rows]
         target = work / "cases" / f"{paper}.jsonl"
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -104,9 +104,10 @@ def choose(
             toolbox.flag(f"task {number}", task.text)
         gate = Gate(index, files, len(asked), toolbox.searched)
         told = _of(batch, keep)
+        within = limits or choosing_limits(len(asked))
         talk = converse(
-            client, _beginning(shown, asked), tools=toolbox.tools, answer=Choice, check=gate.check,
-            limits=limits or choosing_limits(len(asked)), prompt=choose_prompt().ref, reporter=reporter, stage=_STAGE,
+            client, _beginning(shown, asked, within), tools=toolbox.tools, answer=Choice, check=gate.check,
+            limits=within, prompt=choose_prompt().ref, reporter=reporter, stage=_STAGE,
             cut=told,
         )  # fmt: skip
         if talk.steps:
@@ -131,13 +132,17 @@ def _of(
     return lambda talk: keep(talk, batch) if keep is not None else None
 
 
-def _beginning(shown: str, tasks: Sequence[TaskQuery]) -> tuple[Message, ...]:
+def _beginning(shown: str, tasks: Sequence[TaskQuery], limits: LoopLimits) -> tuple[Message, ...]:
     """System and map first, the same for all tasks of a repository, then the tasks."""
     text = "\n\n".join(_task(number, task) for number, task in enumerate(tasks, 1))
     part = TextPart(text=text, fence=fence_of("tasks", text))
     return (
         *choose_prompt().render(notice=TOOL_NOTICE, map=shown),
-        user(f"The tasks, {len(tasks)} of them; `submit` takes a decision on each:\n", part),
+        user(
+            f"The tools show up to {limits.result_characters:,} characters for a call, which its parts share, and "
+            f"{limits.characters:,} in all. The tasks, {len(tasks)} of them; `submit` takes a decision on each:\n",
+            part,
+        ),
     )
 
 

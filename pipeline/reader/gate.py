@@ -118,8 +118,9 @@ class Gate:
                 *self._chain(answer),
                 *(["documents are not run: leave out the commands"] if answer.commands else []),
             ]
-        if not any(file.role in {"entry", "wrapper"} for file in answer.files):
-            return [*self._chain(answer), "no file has the role `entry` or `wrapper`: which one is run?"]
+        if not any(file.role in {"entry", "wrapper"} for file in answer.files):  # how one part computes: nothing is run
+            unrun = "commands need a file with the role `entry` or `wrapper` that they run: name it, or leave them out"
+            return [*self._chain(answer), *([unrun] if answer.commands else [])]
         return [*self._chain(answer), *self._commands(answer)]
 
     def _chain(self, answer: TaskChoice) -> Iterator[str]:

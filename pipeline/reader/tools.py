@@ -34,6 +34,8 @@ __all__ = ["Toolbox", "shown_command"]
 
 _LISTED: Final = 200
 _MATCHES: Final = 60
+_FROM_EACH: Final = 8
+"""Matches of one file that come before other files have their turn."""
 _LINE: Final = 400
 _PASSAGES: Final = 6
 _RANKED: Final = 12
@@ -192,16 +194,19 @@ class Toolbox:
         except ValueError as error:
             return f"The pattern is no regular expression that can be searched for: {error}."
         found: list[str] = []
+        further: list[str] = []
         wherein = [file.path for file in self._index.snapshot.files
                    if self._files.readable(file.path) and fnmatch.fnmatchcase(file.path, wanted.path)]  # fmt: skip
         for path in wherein:
             if search.ended:
                 break
             lines = self._files.lines(path)
-            for index in search.lines(path, [text for _, text in lines]):
+            for place, index in enumerate(search.lines(path, [text for _, text in lines])):
                 number, text = lines[index]
-                found.append(f"{path}:{number}: {text[:_LINE]}")
+                # some of each file first: one notebook took all sixty from the file that was asked about
+                (found if place < _FROM_EACH else further).append(f"{path}:{number}: {text[:_LINE]}")
                 self.flag(path, text[:_LINE], number - 1)
+        found += further
         left_out = search.told(len(wherein))
         self.note(
             f"grep {wanted.pattern!r} in {wanted.path}: {len(found)} lines{', not in all files' if left_out else ''}"

@@ -153,7 +153,7 @@ def test_what_the_model_is_shown_of_others_is_delimited_and_the_ranking_is_a_too
     [
         (["files", 0, "path"], "main.py", "main.py is no text file of the repository"),
         (["files", 0, "path"], "../../etc/passwd", "is no text file of the repository"),
-        (["files", 0, "role"], "library", "which one is run?"),
+        (["files", 0, "role"], "library", "commands need a file with the role"),
         (["files", 0, "role"], "document", "train.py is no document"),
         (["files", 0, "lines"], ["train.py:40-900"], "train.py:40-900 does not exist: train.py has 48 lines"),
         (["files", 0, "lines"], ["train.py:9-3"], "train.py:9-3 does not exist"),
