@@ -1,9 +1,9 @@
 """`expbench estimate`: what reading papers with a model would take, before anything is spent.
 
 Calls no model and needs no key. The calls are those of the paper's passes (EXP-Bench 3.2): takeaways over the whole
-paper, a reading per subsection, the visual regions, a refinement and a location per task. Their number and length come
-from the document itself; what only a run can tell (how long answers are, how many turns the locator takes) is assumed
-as written beside each line, or taken from the ledgers of earlier runs.
+paper, a reading per subsection, the visual regions, a refinement per task, and a location of all tasks together. Their
+number and length come from the document itself; what only a run can tell (how long answers are, how many turns the
+locator's reader takes) is assumed as written beside each line, or taken from the ledgers of earlier runs.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ _PROMPT = 1200
 # EXP-Bench reports 461 tasks from 51 papers: nine tasks a paper. Short ones have fewer results to make tasks of: nine
 # were assumed of three pages with one table, which forecast 158 calls where 19 were made.
 _TASKS_PER_PAPER = 9
-# Assumed: eight turns, each of which sends the conversation again with 1500 tokens of files more.
-_LOCATOR_TURNS, _LOCATOR_STEP = 8, 1500
+# Assumed: three turns for up to eight tasks together, each of which sends the map and the tasks again, and in the mean
+# half of what is read for them.
+_LOCATOR_TURNS, _LOCATOR_TOGETHER, _LOCATOR_MAP, _LOCATOR_TASK = 3, 8, 8000, 1200
 _TAKEAWAY_QUERIES = 6
 # Seen on the worked example: four windows (scripts of some 40 lines, one log) and three calls for 20 steps a task.
 _VALIDATION_CALLS, _VALIDATION_WINDOW = 7, 1000
@@ -126,7 +127,8 @@ def planned_calls(size: PaperSize, tasks: int) -> list[PlannedCalls]:
     """The calls for one paper."""
     section = size.tokens // size.subsections
     whole = size.tokens
-    located = _PROMPT + _LOCATOR_TURNS * _LOCATOR_STEP // 2  # the mean over the turns
+    together = -(-tasks // _LOCATOR_TOGETHER)
+    located = _PROMPT + _LOCATOR_MAP + _LOCATOR_TASK * min(tasks, _LOCATOR_TOGETHER)
     return [
         PlannedCalls(
             stage="takeaways",
@@ -159,10 +161,10 @@ def planned_calls(size: PaperSize, tasks: int) -> list[PlannedCalls]:
         ),
         PlannedCalls(
             stage="locate",
-            what=f"{_LOCATOR_TURNS} turns per task, {_LOCATOR_STEP} tokens of files more in each",
-            calls=_LOCATOR_TURNS * tasks,
+            what=f"{_LOCATOR_TURNS} turns for up to {_LOCATOR_TOGETHER} tasks together, over the map of the repository",
+            calls=_LOCATOR_TURNS * together,
             input_tokens=located,
-            output_tokens=250,
+            output_tokens=150 * min(tasks, _LOCATOR_TOGETHER),
             structured=False,
         ),
         PlannedCalls(

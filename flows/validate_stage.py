@@ -28,7 +28,7 @@ from pipeline.validation import (
     validate_with_refinement,
 )
 from pipeline.validation.binding import unbound
-from pipeline.validation.environments import Environments, reached_files
+from pipeline.validation.environments import Environments
 from pipeline.validation.monitor import WRITTEN
 from pipeline.validation.outcome import learn_bands, supported_claims
 from pipeline.validation.responses import computed, learn_responses
@@ -255,25 +255,6 @@ class ValidateStage:
         """The task's image again; building it is a look-up, as it was built for the validation."""
         return self.environments.of_task(task)
 
-    def image_for(self, base: Task, chain: Chain | None) -> Image:
-        """The environment of a chain before any run of it; without a chain, what the repository declares.
-
-        Raises:
-            ExpbenchError: `ENVIRONMENT_UNBUILDABLE`; the machinery failed.
-        """
-        sources = [source.path for source in (chain.sources if chain is not None else base.truth.sources)]
-        reached = reached_files(self.learnt.index(self.environments), sources) if sources else []
-        built = self.environments.of_files(sources, reached)
-        if built.image is None:
-            raise ExpbenchError(
-                FailureKind.ENVIRONMENT_UNBUILDABLE,
-                built.problems[-1].where,
-                built.problems[-1].message,
-                consequence="Nothing of the repository can be run",
-                next_step="Read environments/*/build.log in the workspace",
-            )
-        return built.image
-
     def _with_equivalents(self, task: Task, others: tuple[Chain, ...]) -> Task:
         """Run the chains that were not needed: one that reproduces the claims as well gives the answer away.
 
@@ -310,7 +291,7 @@ def model_stages_digest(engine: ModelEngine) -> str:
         ExpbenchError: `PROMPT_INVALID` when a prompt file is broken.
     """
     prompts = [
-        load_prompt("pipeline.locator.prompts", "locate_agent").ref,
+        load_prompt("pipeline.reader.prompts", "choose").ref,
         load_prompt("pipeline.requirements.prompts", "describe_steps").ref,
         *(
             load_prompt("pipeline.validation.prompts", name).ref

@@ -12,7 +12,6 @@ from rich.console import Console
 from flows.commands.model_options import AskModel, model_group
 from flows.commands.option_groups import with_options
 from flows.commands.shared import (
-    AgentRuns,
     Json,
     ScaleOption,
     WriteScripts,
@@ -58,15 +57,11 @@ class CodeRuns(NamedTuple):
         ),
     ] = None
     write_scripts: WriteScripts = False
-    agent_runs: AgentRuns = None
 
     @property
     def of_settings(self) -> dict[str, Any]:
         """Those that are settings of the machine that runs it; None: not asked for."""
-        return {
-            "scale": self.scale, "data": self.data, "write_scripts": self.write_scripts or None,
-            "agent_runs": self.agent_runs,
-        }  # fmt: skip
+        return {"scale": self.scale, "data": self.data, "write_scripts": self.write_scripts or None}
 
 
 @app.command(
@@ -120,7 +115,7 @@ def curate(
     chosen = engine or settings.engine
     asked = model(
         used=chosen == "model", wanted="--engine model", consequence="Nothing was started",
-        also={"--write-scripts": runs.write_scripts, "--agent-runs": runs.agent_runs is not None},
+        also={"--write-scripts": runs.write_scripts},
     )  # fmt: skip
     options = CurateOptions(
         pdf=pdf,
@@ -142,8 +137,8 @@ def curate(
         return
     if prefect:
         if any(value is not None for value in runs.of_settings.values()):
-            names = "EXPBENCH_SCALE, EXPBENCH_DATA, EXPBENCH_WRITE_SCRIPTS and EXPBENCH_AGENT_RUNS"
-            cause = "a submitted run has the scale, data, scripts and runs of its worker's settings"
+            names = "EXPBENCH_SCALE, EXPBENCH_DATA and EXPBENCH_WRITE_SCRIPTS"
+            cause = "a submitted run has the scale, data and scripts of its worker's settings"
             raise _usage("--prefect", cause, f"Set {names} where the worker runs")
         _submit(options, json_output)
         return

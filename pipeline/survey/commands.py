@@ -51,16 +51,17 @@ class Candidate(Record):
     """What stands around it there: heading, paragraph, comment."""
 
 
-def list_candidates(index: RepositoryIndex, document: Document) -> tuple[Candidate, ...]:
+def list_candidates(index: RepositoryIndex, document: Document | None) -> tuple[Candidate, ...]:
     """The commands of a repository that are worth running, most promising first, each once.
 
     Args:
         index: the repository.
-        document: the paper; it may print commands, too.
+        document: the paper, which may print commands, too; None: there is none.
     """
     stated = [command for command in index.links.commands if _may_run(index, command.target)]
     found = [*_spread(_stated(index, [item for item in stated if item.origin == "document"]))]
-    found += _spread(_printed(index, document))
+    if document is not None:
+        found += _spread(_printed(index, document))
     for origin in _STATED:
         found += _spread(_stated(index, [item for item in stated if item.origin == origin]))
     known = {candidate.entry for candidate in found}
