@@ -20,7 +20,7 @@ from flows.chains import Located, with_chain
 from flows.engines import ModelEngine, with_prompts
 from flows.locate_engines import checked
 from flows.mask_stage import MaskStage
-from flows.rehearse_stage import RunEvidence, adopt_rehearsals, code_of, from_run
+from flows.rehearse_stage import RunEvidence, adopt_rehearsals, code_of, from_choice, from_run
 from flows.review.content import decided_on
 from flows.shared_runs import SharedRuns
 from flows.validate_stage import ValidateStage, model_stages_digest
@@ -34,10 +34,12 @@ from pipeline.sandbox import Sandbox
 from pipeline.schema import Record
 from pipeline.settings import Settings
 from pipeline.store import Workspace
-from pipeline.task import Status, Task
+from pipeline.task import NotFound, Status, Task
 from pipeline.version import STAGE_VERSIONS
 
 if TYPE_CHECKING:
+    from extractors.engine.run import Choice
+    from extractors.engine.runs import Rehearsed
     from pipeline.locator.agent_runs import AgentSandbox
 
 __all__ = ["TaskStages"]
@@ -82,16 +84,47 @@ class TaskStages:
             queries: what to look for in the repository, one per task.
             evidence: the runs that gave the tasks' numbers, one per task: then nothing is looked for. Empty: none did.
         """
-        if evidence:
-            located = [
-                from_run(task, item, self.snapshot, evidence) for task, item in zip(tasks, evidence, strict=True)
-            ]
-            for item, runs in zip(located, evidence, strict=True):
-                if isinstance(self.sandbox, SharedRuns):
-                    adopt_rehearsals(self.sandbox, item, runs, self.validation)
-                self._saved(item.task)
-        else:
-            located = self._locate_all(tasks, queries)
+        if not evidence:
+            return self._proved(self._locate_all(tasks, queries))
+        located = [from_run(task, item, self.snapshot, evidence) for task, item in zip(tasks, evidence, strict=True)]
+        for item, runs in zip(located, evidence, strict=True):
+            self._adopt(item, runs)
+            self._saved(item.task)
+        return self._proved(located)
+
+    def process_chosen(self, tasks: Sequence[Task], choices: Sequence[Choice], rehearsed: Rehearsed) -> list[Task]:
+        """All stages for tasks whose chains a reader chose: nothing is looked for.
+
+        Args:
+            tasks: drafts.
+            choices: one per task.
+            rehearsed: the runs that choices name.
+        """
+        runs = {run.candidate.key: run for run in rehearsed.runs}
+        located = []
+        for draft, choice in zip(tasks, choices, strict=True):
+            task = draft.evolve(problems=(*draft.problems, *choice.problems))
+            if choice.chain is None:
+                reason = f"{task.provenance.model}: {choice.not_found}"
+                not_found = NotFound(reason=reason, searched=choice.searched)
+                found = Located(task=task.evolve(
+                    status=Status.NOT_FOUND, status_reason=reason, truth=task.truth.evolve(not_found=not_found)
+                ))  # fmt: skip
+            else:
+                run = runs.get(choice.run)
+                others = [runs[key] for key in choice.others]
+                found = from_choice(task, choice.chain, choice.requirements, run, others)
+                if run is not None:
+                    self._adopt(found, RunEvidence(runs=(run,)))
+            self._saved(found.task)
+            located.append(found)
+        return self._proved(located)
+
+    def _adopt(self, located: Located, runs: RunEvidence) -> None:
+        if isinstance(self.sandbox, SharedRuns):
+            adopt_rehearsals(self.sandbox, located, runs, self.validation)
+
+    def _proved(self, located: Sequence[Located]) -> list[Task]:
         validated = self._each("validate", located, self.validated)
         masked = self._each("mask", validated, self._masked)
         return [self._decided(task) for task in masked]

@@ -96,7 +96,9 @@ class ValidateStage:
             others = located.chains[len(refined.attempts) :][: self.settings.equivalents]
             answering = self._answering(_supported(task, report))
             looked_for = not located.rehearsed and answering.status is Status.VALIDATED
-            return self._worded(self._with_equivalents(answering, others) if looked_for else answering)
+            answering = self._with_equivalents(answering, others) if looked_for else answering
+            # requirements that a reader, a person or a rehearsal gave have their words
+            return answering if located.task.truth.requirements else self._worded(answering)
         task = self._recorded(task)
         reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
         if report.verdict is Verdict.UNKNOWN:
@@ -301,7 +303,8 @@ class ValidateStage:
             problems.append(
                 Problem(component="validate", where=chain.entries[0], message=message, severity=Severity.INFO)
             )
-        truth = task.truth.evolve(equivalents=tuple(found))
+        known = {source.path: source for source in (*found, *task.truth.equivalents)}
+        truth = task.truth.evolve(equivalents=tuple(known.values()))
         return task.evolve(truth=truth, problems=(*task.problems, *problems))
 
 
