@@ -18,17 +18,17 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from extractors.crops import table_pictures
 from extractors.drafting import DraftResult, unique_slugs
 from extractors.engine.composing import compose, why_no_task
 from extractors.engine.gates import Checked, Gates
 from extractors.engine.listing import Listing
+from extractors.engine.pictures import pictures_of
 from extractors.engine.runs import Rehearsed
 from extractors.engine.said import Experiment, Experiments, SaidTask
 from extractors.index import LexicalIndex, units_of
 from pipeline.digests import digest_of
 from pipeline.errors import FailureKind
-from pipeline.llm import TOOL_NOTICE, ImagePart, Message, ModelClient, ModelError, PromptRef, load_prompt
+from pipeline.llm import TOOL_NOTICE, Message, ModelClient, ModelError, PromptRef, load_prompt
 from pipeline.llm.counting import typical_text_tokens
 from pipeline.llm.untrusted import addressed_to_models
 from pipeline.locator import Chain, RepositoryIndex
@@ -57,9 +57,6 @@ _COMPONENT: Final = "extract.model"
 _SILENT: Final = SilentReporter()
 _LOCATED: Final = frozenset({FailureKind.REFUSAL, FailureKind.INVALID_OUTPUT, FailureKind.CONTEXT_TOO_LONG})
 """Failures of one question; everything else (key, quota, budget, network, overload) is about all of them."""
-_DOUBTFUL: Final = 0.7
-"""Confidence of a table below which its picture is shown too: a grid with fewer rules than rows, or cells left over."""
-_MOST_PICTURES: Final = 6
 _CONVERSATION: Final = 30_000
 """Tokens of what a conversation adds to its beginning: 80,000 characters of results, and the answers."""
 _READER: Final = 0.86
@@ -161,7 +158,7 @@ class PaperReader:
         self._map = repository_map(index, list_candidates(index, document))
         self._runs = rehearsed.shown(document, self.listing)
         self.left_out = _too_much(self.listing, self._room())
-        self._pictures = _pictures(pdf, document) if pdf is not None else ()
+        self._pictures = pictures_of(pdf, document) if pdf is not None else ()
         self.beginning = self._begin()
 
     @property
@@ -456,12 +453,6 @@ def _too_much(listing: Listing, room: int | None) -> tuple[str, ...]:
         size -= typical_text_tokens(listing.passages[name].text)
         dropped.append(name)
     return tuple(name for name in listing.passages if name in dropped)
-
-
-def _pictures(pdf: Path, document: Document) -> tuple[ImagePart, ...]:
-    doubtful = [table for table in document.tables if table.confidence < _DOUBTFUL]
-    pictures = (picture for table in doubtful[:_MOST_PICTURES] for picture in table_pictures(pdf, document, [table]))
-    return tuple(ImagePart(data=picture) for picture in pictures)
 
 
 # --- problems --------------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ class Rehearsed(Record):
             told.append("its data was downloaded and is at hand")
         for match in by_run.get(f"run:{run.candidate.key}", ()):
             copied = self._copied(match, run)
-            why = f" - but reads them from {copied[0]}, which the repository ships: that computes nothing"
+            why = f" - but reads them from {', '.join(copied)}, which the repository ships: that computes nothing"
             told.append(f"gives {_held(match, document, listing)}{why if copied else ''}")
         return "\n  ".join(told)
 
