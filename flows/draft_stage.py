@@ -23,7 +23,7 @@ from pipeline.store import Workspace, WorkspaceInfo
 from pipeline.version import STAGE_VERSIONS
 
 if TYPE_CHECKING:
-    from extractors.engine.run import Choice
+    from extractors.engine.run import ReaderChain
     from extractors.engine.runs import Rehearsed
 
 __all__ = ["Drafted", "describe_model", "draft", "draft_by_reader"]
@@ -39,7 +39,7 @@ class Drafted:
 
     drafts: DraftResult
     prompts: tuple[PromptRef, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ReaderChain, ...] = ()
     """What a reader chose to carry them out, in their order; empty where they were made by rules."""
 
 

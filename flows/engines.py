@@ -2,7 +2,7 @@
 
 What was paid for lies in `WORKSPACE/model` and `WORKSPACE/model_calls.jsonl`: a resumed run finds its answers there and
 pays for none of them again, and its budget knows what was spent before. Keys are looked for before anything is written,
-and are kept nowhere. Non-goal: what is asked (see `extractors.engine`, `pipeline.locator.agent`).
+and are kept nowhere. Non-goal: what is asked (see `extractors.engine`, `pipeline.reader`).
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def run_cases(
         out: the JSON Lines file; replaced atomically when all is done.
         cache: directory for indexes and exports of bare repositories.
         reporter: progress.
-        search: decides a task; None: the deterministic search alone.
+        search: decides the tasks of a repository; None: the deterministic search alone.
         searcher: what of `search` decides its answers.
 
     Returns:
@@ -128,31 +128,36 @@ class _Run:
             self.unreadable[paper] = error.cause
             self._reporter.warn(f"{root}: {error.cause}; {without}")
             return
-        index: RepositoryIndex | None = None
+        kept = {case.task_index: self._partial / f"{self._key(case, snapshot)}.json" for case in group}
+        left = [case for case in group if not kept[case.task_index].is_file()]
         for case in group:
-            kept = self._partial / f"{self._key(case, snapshot)}.json"
-            if kept.is_file():
+            if case not in left:
                 self.resumed += 1
-                self._done(case, kept.read_text(encoding="utf-8"), "kept from before")
-                continue
-            if index is None:
-                index = build_index(snapshot, cache=self._cache / "indexes")
-            row = self._row(case, index)
-            write_text(kept, row)
-            self._done(case, row, ", ".join(json.loads(row)["chain"]) or "not found")
+                self._done(case, kept[case.task_index].read_text(encoding="utf-8"), "kept from before")
+        if not left:
+            return
+        index = build_index(snapshot, cache=self._cache / "indexes")
+        for some in [left] if self._search is not None else [[case] for case in left]:
+            for case, row in zip(some, self._rows(some, index), strict=True):
+                write_text(kept[case.task_index], row)
+                self._done(case, row, ", ".join(json.loads(row)["chain"]) or "not found")
 
-    def _row(self, case: Case, index: RepositoryIndex) -> str:
+    def _rows(self, cases: Sequence[Case], index: RepositoryIndex) -> list[str]:
+        """The lines of cases; a model is asked about all that a repository has left together."""
         if self._search is None:
-            location, engine = locate(index, case.query), "keyless"
+            found = [(locate(index, case.query), "keyless") for case in cases]
         else:
-            location, engine = self._search(index, case.query, f"agent/{case.paper_id}-{case.task_index}.json")
-        value = {
-            "paper_id": case.paper_id,
-            "task_index": case.task_index,
-            "engine": engine,
-            **prediction(located(index, case.query, location=location, engine=engine)),
-        }
-        return json.dumps(value, ensure_ascii=False)
+            found = self._search(index, [case.query for case in cases], f"reader/{cases[0].paper_id}.json")
+        rows = []
+        for case, (location, engine) in zip(cases, found, strict=True):
+            value = {
+                "paper_id": case.paper_id,
+                "task_index": case.task_index,
+                "engine": engine,
+                **prediction(located(index, case.query, location=location, engine=engine)),
+            }
+            rows.append(json.dumps(value, ensure_ascii=False))
+        return rows
 
     def _done(self, case: Case, row: str, message: str) -> None:
         self.rows[case.paper_id, case.task_index] = row

@@ -1,13 +1,13 @@
-"""A model's check of the ranking by rules; and what stands where a model fails at one task.
+"""A reader's choice over the ranking by rules; and what stands where a model fails at some tasks.
 
-The one place for "the model failed, the rules stand": a refusal, an answer that does not hold or a task that no context
-window has room for is a problem of that result. What says something about the endpoint, the account or the machine is
+The one place for "the model failed, the rules stand": a refusal, an answer that does not hold or tasks that no context
+window has room for are a problem of that result. What says something about the endpoint, the account or the machine is
 raised (`flows.engines.fails_here`). Used by `expbench curate` and `expbench locate`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from flows.engines import fails_here
@@ -18,70 +18,57 @@ from pipeline.progress import Reporter
 from pipeline.schema import Problem
 
 if TYPE_CHECKING:
-    from pipeline.locator.agent import AgentRun
-    from pipeline.locator.agent_runs import AgentSandbox
+    from pipeline.reader.choose import Chosen
+    from pipeline.reader.gate import Choice
+    from pipeline.reader.loop import Conversation
 
-__all__ = ["checked"]
+__all__ = ["chosen_by_reader"]
 
 
-def checked(
+def chosen_by_reader(
     index: RepositoryIndex,
-    query: TaskQuery,
-    ranking: Location,
+    tasks: Sequence[TaskQuery],
+    rankings: Sequence[Location],
     *,
     client: ModelClient,
     document: Document | None,
     where: str,
     reporter: Reporter,
-    keep: Callable[[AgentRun], None],
-    runner: AgentSandbox | None = None,
-) -> tuple[Location, AgentRun | None]:
-    """Let a model check the ranking by rules.
+    keep: Callable[[Conversation[Choice], range], None],
+) -> list[Chosen]:
+    """Let a model choose the files of the tasks of one repository, asked together as far as they fit.
 
     Args:
         index: the repository, from `build_index`.
-        query: the task.
-        ranking: from `pipeline.locator.locate`.
+        tasks: what to look for.
+        rankings: of each task, from `pipeline.locator.locate`.
         client: the model.
         document: the paper for look-ups; None: none.
         where: the task or repository, for a problem.
         reporter: notes of stage `locate`.
-        keep: stores the model's way: all of it, or what there is of one that was cut short.
-        runner: executes the agent's commands; None: it only reads.
+        keep: stores a conversation about some of the tasks: all of it, or what there is of one that was cut short.
 
     Returns:
-        The decision, and the model's way; or the ranking as it was, with a problem, and None where the model failed at
-        this task.
+        A decision for each task; the ranking as it was, with a problem, where the model failed.
 
     Raises:
         ExpbenchError: the endpoint fails, or the budget is used up.
     """
-    from pipeline.locator.agent import AgentLimits, run_agent
+    from pipeline.reader.choose import Chosen, batches, choose
 
-    try:
-        run = run_agent(
-            index, query, client=client, snapshot=index.snapshot, document=document, ranking=ranking,
-            limits=AgentLimits(), reporter=reporter, runner=runner, cut=keep,
-        )  # fmt: skip
-    except ModelError as error:
-        message = f"the chain is the one of the deterministic search: the model {client.config.model}"
-        problem = _failed(error, where, message)
-        reporter.note("locate", problem.message)
-        return _with(ranking, problem), None
-    keep(run)
-    return run.location, run
-
-
-def _failed(error: ModelError, where: str, message: str) -> Problem:
-    """The problem of a result that the rules decided, because a model failed at it.
-
-    Raises:
-        ModelError: the failure says nothing about this one question.
-    """
-    if not fails_here(error):
-        raise error
-    return Problem(component="locate.model", where=where, message=f"{message} failed ({error.cause})")
-
-
-def _with(location: Location, problem: Problem) -> Location:
-    return location.evolve(problems=(*location.problems, problem))
+    found: list[Chosen] = []
+    for batch in batches(len(tasks)):
+        some = [rankings[number] for number in batch]
+        try:
+            found += choose(
+                index, [tasks[number] for number in batch], some, client=client, document=document, reporter=reporter,
+                keep=lambda talk, batch=batch: keep(talk, batch),  # type: ignore[misc]
+            )  # fmt: skip
+        except ModelError as error:
+            if not fails_here(error):
+                raise
+            message = f"the chain is the one of the deterministic search: the model {client.config.model} failed"
+            problem = Problem(component="locate.model", where=where, message=f"{message} ({error.cause})")
+            reporter.note("locate", problem.message)
+            found += [Chosen(location=item.evolve(problems=(*item.problems, problem)), accepted=False) for item in some]
+    return found

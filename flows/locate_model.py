@@ -1,20 +1,19 @@
-"""The model of `expbench locate`, which checks the ranking of a task.
+"""The model of `expbench locate`, which chooses the files of a repository's tasks, all asked together.
 
-What it was asked and answered, what that cost, and its whole way (`agent.json`) lie in a directory of the task.
-Non-goal: commands of the agent in a sandbox, which need an environment of the repository; `expbench curate` builds one.
+What it was asked and answered, what that cost, and its whole way (`reader.json`) lie in a directory of the task.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from flows.engines import ModelOptions
 from flows.grading_model import recorded_model
-from flows.locate_engines import checked
+from flows.locate_engines import chosen_by_reader
 from pipeline.digests import digest_of
 from pipeline.files import write_text
 from pipeline.llm import CacheMode, model_config_from_environment
@@ -22,12 +21,16 @@ from pipeline.llm.config import find_key
 from pipeline.locator import Location, RepositoryIndex, TaskQuery, locate
 from pipeline.progress import Reporter
 
-__all__ = ["TRAJECTORY", "Search", "check_model", "checking_model", "record_of"]
+if TYPE_CHECKING:
+    from pipeline.reader.gate import Choice
+    from pipeline.reader.loop import Conversation
 
-Search = Callable[[RepositoryIndex, TaskQuery, str], tuple[Location, str]]
-"""Decides one task; the text is the name of the file that the model's way is kept in."""
+__all__ = ["WAY", "Search", "check_model", "choosing_model", "record_of"]
 
-TRAJECTORY: Final = "agent.json"
+Search = Callable[[RepositoryIndex, Sequence[TaskQuery], str], list[tuple[Location, str]]]
+"""Decides tasks of one repository: for each the location and who did; the text names the file of the model's way."""
+
+WAY: Final = "reader.json"
 _RECORDS: Final = "expbench-locate"
 
 
@@ -41,28 +44,30 @@ def check_model(options: ModelOptions) -> str:
     """Is there a model, and its key? Asked before a repository is fetched.
 
     Returns:
-        What of the model decides its answers, as a digest.
+        What decides its answers, as a digest: the model, how it generates, the prompt.
 
     Raises:
         ExpbenchError: `USAGE`: no model is named; `AUTHENTICATION`: it needs a key and there is none.
     """
+    from pipeline.reader.choose import choose_prompt
+
     config = model_config_from_environment(options.name)
     if options.cache is not CacheMode.REPLAY:
         find_key(config)
-    return digest_of([config.identity, config.parameters.model_dump(mode="json")])
+    return digest_of([config.identity, config.parameters.model_dump(mode="json"), choose_prompt().digest])
 
 
 @contextmanager
-def checking_model(options: ModelOptions, record: Path, reporter: Reporter) -> Iterator[Search]:
-    """A model that checks the deterministic ranking of tasks, one after the other, within one budget.
+def choosing_model(options: ModelOptions, record: Path, reporter: Reporter) -> Iterator[Search]:
+    """A model that chooses the files of tasks, one repository after the other, within one budget.
 
     Args:
         options: which model, and what it may cost.
-        record: directory for its exchanges, costs and trajectories; a second call finds its answers there.
+        record: directory for its exchanges, costs and ways; a second call finds its answers there.
         reporter: notes of stage `locate`.
 
     Yields:
-        What decides a task: gives the model's decision and its name; or the deterministic one with a problem and
+        What decides tasks: gives the model's decisions and its name; or the deterministic ones with a problem and
         "keyless", where the model refused or its answer did not hold.
 
     Raises:
@@ -71,16 +76,18 @@ def checking_model(options: ModelOptions, record: Path, reporter: Reporter) -> I
     with recorded_model(options, record, "locate") as client:
         model = client.config.model
 
-        def search(index: RepositoryIndex, query: TaskQuery, trajectory: str) -> tuple[Location, str]:
-            way = record / trajectory
-            way.unlink(missing_ok=True)  # of an earlier call; exchanges and costs stay
-            location, run = checked(
-                index, query, locate(index, query), client=client, document=None, where=index.snapshot.ref.url,
-                reporter=reporter, keep=lambda run: write_text(way, run.model_dump_json(indent=1) + "\n"),
+        def search(index: RepositoryIndex, tasks: Sequence[TaskQuery], way: str) -> list[tuple[Location, str]]:
+            def keep(talk: Conversation[Choice], batch: range) -> None:
+                stem, dot, ending = way.rpartition(".")
+                path = record / (way if len(batch) == len(tasks) else f"{stem}-{batch.start + 1}{dot}{ending}")
+                write_text(path, talk.model_dump_json(indent=1) + "\n")
+                reporter.note("locate", f"{len(talk.steps)} turns of {model} for {len(batch)} tasks, kept in {path}")
+
+            rankings = [locate(index, task) for task in tasks]
+            found = chosen_by_reader(
+                index, tasks, rankings, client=client, document=None, where=index.snapshot.ref.url, reporter=reporter,
+                keep=keep,
             )  # fmt: skip
-            if run is None:
-                return location, "keyless"
-            reporter.note("locate", f"{len(run.steps)} steps of {model}, kept in {way}")
-            return location, model if run.accepted else "keyless"
+            return [(item.location, model if item.accepted else "keyless") for item in found]
 
         yield search

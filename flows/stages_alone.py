@@ -242,7 +242,7 @@ def _located_again(stages: TaskStages, task: Task) -> Located:
     )  # fmt: skip
     query = TaskQuery.from_draft(draft.evolve(question=task.question, method=task.method))
     index = build_index(stages.snapshot, cache=stages.settings.cache_dir / "indexes")
-    found = stages.locate(base, query, index)
+    (found,) = stages.locate([base], [query], index)
     refused = {entry for review in task.reviews for entry in review.wishes.get("refused", ())}
     chains = [chain for chain in found.chains if not set(chain.entries) <= refused]
     named = next((review.wishes["sources"] for review in reversed(task.reviews) if "sources" in review.wishes), None)

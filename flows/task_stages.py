@@ -1,6 +1,6 @@
 """The stages of one task: locate, validate (with refinement), mask. Each is recorded when it is finished.
 
-With a model, it checks where the scripts are, words the requirements and looks at what a run did; what it fails at for
+With a model, it chooses the scripts, words the requirements and looks at what a run did; what it fails at for
 one task is a problem of that task, and the deterministic result stands and says so.
 
 A task is never lost: what a stage cannot support becomes `not_found` or `rejected` with the reason, and what the
@@ -12,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from extractors._reading import Reading
 from extractors.method import Method
 from flows.chains import Located, with_chain
 from flows.engines import ModelEngine, with_prompts
-from flows.locate_engines import checked
+from flows.locate_engines import chosen_by_reader
 from flows.mask_stage import MaskStage
 from flows.rehearse_stage import RunEvidence, adopt_rehearsals, code_of, from_choice, from_run
 from flows.review.content import decided_on
 from flows.shared_runs import SharedRuns
 from flows.validate_stage import ValidateStage, model_stages_digest
 from pipeline.digests import digest_of
-from pipeline.files import remove_tree
+from pipeline.llm import PromptRef
 from pipeline.locator import Location, RepositoryIndex, TaskQuery, build_index, locate
 from pipeline.paper import Document
 from pipeline.progress import Details, Reporter
@@ -38,16 +38,12 @@ from pipeline.task import NotFound, Status, Task
 from pipeline.version import STAGE_VERSIONS
 
 if TYPE_CHECKING:
-    from extractors.engine.run import Choice
+    from extractors.engine.run import ReaderChain
     from extractors.engine.runs import Rehearsed
-    from pipeline.locator.agent_runs import AgentSandbox
+    from pipeline.reader.gate import Choice
+    from pipeline.reader.loop import Conversation
 
 __all__ = ["TaskStages"]
-
-_RUN_SECONDS: Final = 60.0
-"""For one command of the locator's agent: `--help`, a dry run or a first step; imports of large packages take 20 s."""
-_RUN_SHARE: Final = 0.5
-"""All of them together: what half of them may take."""
 
 
 class _State(Record):
@@ -92,7 +88,7 @@ class TaskStages:
             self._saved(item.task)
         return self._proved(located)
 
-    def process_chosen(self, tasks: Sequence[Task], choices: Sequence[Choice], rehearsed: Rehearsed) -> list[Task]:
+    def process_chosen(self, tasks: Sequence[Task], choices: Sequence[ReaderChain], rehearsed: Rehearsed) -> list[Task]:
         """All stages for tasks whose chains a reader chose: nothing is looked for.
 
         Args:
@@ -181,80 +177,56 @@ class TaskStages:
     # --- locate ---
 
     def _locate_all(self, tasks: Sequence[Task], queries: Sequence[TaskQuery]) -> list[Located]:
-        index: RepositoryIndex | None = None
         self.reporter.start("locate", len(tasks))
-        results = []
-        for task, query in zip(tasks, queries, strict=True):
-            key = self._key("locate", task)
-            found = self.workspace.finished(f"{task.id}/locate", key, Located)
-            if found is None:
-                with self.workspace.ledger.timed("locate", task.id):
-                    if index is None:
-                        index = build_index(self.snapshot, cache=self.settings.cache_dir / "indexes")
-                    found = self.locate(task, query, index)
-                    self._saved(found.task)
-                    self.workspace.finish(f"{task.id}/locate", key, found)
-            results.append(found)
-            entry = ", ".join(found.chains[0].entries) if found.chains else f"not found: {found.task.status_reason}"
-            self.reporter.step("locate", f"{task.id}: {entry}")
+        keys = {task.id: self._key("locate", task) for task in tasks}
+        done = {task.id: self.workspace.finished(f"{task.id}/locate", keys[task.id], Located) for task in tasks}
+        left = [(task, query) for task, query in zip(tasks, queries, strict=True) if done[task.id] is None]
+        if left:
+            index = build_index(self.snapshot, cache=self.settings.cache_dir / "indexes")
+            for some in [left] if self.engine is not None else [[item] for item in left]:
+                with self.workspace.ledger.timed("locate", some[0][0].id if len(some) == 1 else None):
+                    found = self.locate([task for task, _ in some], [query for _, query in some], index)
+                    for located in found:
+                        self._saved(located.task)
+                        self.workspace.finish(f"{located.task.id}/locate", keys[located.task.id], located)
+                        done[located.task.id] = located
+        results = [item for task in tasks if (item := done[task.id]) is not None]
+        for item in results:
+            entry = ", ".join(item.chains[0].entries) if item.chains else f"not found: {item.task.status_reason}"
+            self.reporter.step("locate", f"{item.task.id}: {entry}")
         self.reporter.end("locate", f"{sum(bool(r.chains) for r in results)} of {len(tasks)} tasks have a chain")
         return results
 
-    def locate(self, task: Task, query: TaskQuery, index: RepositoryIndex) -> Located:
-        """The chains that may answer the task's question, best first, or what was searched where there is none.
+    def locate(self, tasks: Sequence[Task], queries: Sequence[TaskQuery], index: RepositoryIndex) -> list[Located]:
+        """For each task the chains that may answer its question, best first, or what was searched: there is none.
 
-        Searches by rules; then, with a model, lets it check that ranking, and keeps its way in `locate.json`. With
-        Docker it may run commands, whose output is kept in `locate-runs/`.
+        Searches by rules; then, with a model, lets it choose for all tasks together, and keeps its way in the
+        `locate.json` of each.
         """
         engine = self.engine
+        rankings = [locate(index, query, max_alternatives=self._alternatives) for query in queries]
         if engine is None:
-            return self._located(task, locate(index, query, max_alternatives=self._alternatives))
-        with engine.working("locate", task.id):
-            ranking = locate(index, query, max_alternatives=self._alternatives)
-            location, run = checked(
-                index, query, ranking, client=engine.client, document=self.document, where=task.id,
-                reporter=Details(self.reporter, "locate", task.id), runner=self._runner(task, ranking),
-                keep=lambda run: self.workspace.write_json(self.workspace.task_dir(task.id) / "locate.json", run),
+            return [self._located(task, ranking) for task, ranking in zip(tasks, rankings, strict=True)]
+        ids = [task.id for task in tasks]
+        prompts: dict[str, PromptRef] = {}
+
+        def keep(talk: Conversation[Choice], batch: range) -> None:
+            for number in batch:
+                prompts[ids[number]] = talk.prompt
+                self.workspace.write_json(self.workspace.task_dir(ids[number]) / "locate.json", talk)
+
+        with engine.working("locate", ids[0] if len(ids) == 1 else None):
+            found = chosen_by_reader(
+                index, queries, rankings, client=engine.client, document=self.document, where=", ".join(ids),
+                reporter=Details(self.reporter, "locate"), keep=keep,
             )  # fmt: skip
-        return self._located(with_prompts(task, [run.prompt] if run is not None else []), location)
-
-    @property
-    def _agent_runs(self) -> int:
-        """How many commands the agent may run: none where nothing separates them from this machine."""
-        return self.settings.agent_runs if self.engine is not None and self.sandbox.name == "docker" else 0
-
-    def _runner(self, task: Task, ranking: Location) -> AgentSandbox | None:
-        """What executes the agent's commands, in the environment of the best chain, built when it is first needed."""
-        from pipeline.locator.agent_runs import AgentSandbox, RunBudget
-
-        runs, limits = self._agent_runs, self.settings.limits
-        if not runs:
-            return None
-        work = self.workspace.task_dir(task.id) / "locate-runs"
-        remove_tree(work)
-        work.mkdir(parents=True)
-        seconds = min(_RUN_SECONDS, limits.wall_s)
-        return AgentSandbox(
-            sandbox=self.sandbox,
-            image=lambda: self.validation.image_for(task, ranking.chain),
-            tree=self.snapshot.root,
-            work=work,
-            owner=self.workspace.owner,
-            environment="what the repository declares is installed",
-            budget=RunBudget(
-                runs=runs,
-                seconds=seconds,
-                total_seconds=max(seconds, _RUN_SHARE * runs * seconds),
-                cpus=limits.cpus,
-                memory_mb=limits.memory_mb,
-            ),
-        )
+        asked = [with_prompts(task, [prompts[task.id]] if task.id in prompts else []) for task in tasks]
+        return [self._located(task, item.location) for task, item in zip(asked, found, strict=True)]
 
     def _located(self, task: Task, location: Location) -> Located:
         problems = (*task.problems, *location.problems)
-        if location.chain is None:
-            not_found = location.not_found
-            assert not_found is not None, "locate returns a chain or says what it searched"
+        if location.chain is None or not location.chain.usage:
+            not_found = location.not_found or _documents_only(location)
             truth = task.truth.evolve(not_found=not_found)
             rejected = task.evolve(
                 status=Status.NOT_FOUND, status_reason=not_found.reason, truth=truth, problems=problems
@@ -307,8 +279,6 @@ class TaskStages:
         engine = {} if self.engine is None else {"engine": model_stages_digest(self.engine)}
         if self.engine is not None and self.settings.write_scripts:
             engine["write_scripts"] = "yes"
-        if self._agent_runs:
-            engine["agent_runs"] = str(self._agent_runs)
         return engine | {
             "stage": stage,
             "version": "/".join(STAGE_VERSIONS[name] for name in ("locate", "validate", "mask")),
@@ -320,3 +290,9 @@ class TaskStages:
             "limits": digest_of(self.settings.limits.model_dump(mode="json")),
             "scale": self.settings.scale,
         }
+
+
+def _documents_only(location: Location) -> NotFound:
+    """A task that documents describe and nothing that can be run carries out."""
+    named = ", ".join(source.path for source in location.chain.sources) if location.chain is not None else ""
+    return NotFound(reason=f"only documents answer it, and nothing is run: {named}", searched=(named,))

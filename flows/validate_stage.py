@@ -315,7 +315,7 @@ def model_stages_digest(engine: ModelEngine) -> str:
         ExpbenchError: `PROMPT_INVALID` when a prompt file is broken.
     """
     prompts = [
-        load_prompt("pipeline.locator.prompts", "locate_agent").ref,
+        load_prompt("pipeline.reader.prompts", "choose").ref,
         load_prompt("pipeline.requirements.prompts", "describe_steps").ref,
         *(
             load_prompt("pipeline.validation.prompts", name).ref

@@ -44,8 +44,6 @@ class Settings(BaseSettings):
     """With a model: tasks of one paper written at once; providers of hosted models allow at least as many."""
     write_scripts: bool = False
     """With a model: let it write a script where none of the repository reproduces the claims; marked as such."""
-    agent_runs: int = Field(default=6, ge=0, le=100)
-    """With a model and Docker: commands that the locator's agent may run per task to look at scripts; 0: none."""
     limits: Limits = Limits()
     """Per re-execution, e.g. `EXPBENCH_LIMITS__WALL_S=3600`."""
     data: Literal["fetch", "offline"] | None = None

@@ -162,10 +162,10 @@ class Expected(Record):
 
 
 class SourceScript(Record):
-    """A file of the chain that answers the question. `role`: entry point, configuration, wrapper or library."""
+    """A file of the chain that answers the question. `document`: a written procedure, where nothing is run."""
 
     path: str
-    role: Literal["entry", "config", "wrapper", "library"]
+    role: Literal["entry", "config", "wrapper", "library", "document"]
     score: float
     """The locator's score; comparable within one task only."""
     reasons: tuple[str, ...] = ()

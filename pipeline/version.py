@@ -11,7 +11,7 @@ __all__ = ["STAGE_VERSIONS", "version"]
 STAGE_VERSIONS: Final[dict[str, str]] = {
     "extract": "3",
     "draft": "7",
-    "locate": "6",
+    "locate": "7",
     "validate": "7",
     "mask": "4",
 }

@@ -26,7 +26,6 @@ from extractors.engine.listing import Cells, Listing
 from extractors.engine.said import (
     Experiments,
     SaidCells,
-    SaidCommand,
     SaidCondition,
     SaidNumber,
     SaidResult,
@@ -34,7 +33,7 @@ from extractors.engine.said import (
 )
 from extractors.naming import split_unit
 from extractors.outcome import compose_expected
-from pipeline.locator.launch import normalise
+from pipeline.reader.gate import command_problem, usage_of
 from pipeline.task import (
     CodeEvidence,
     Condition,
@@ -55,7 +54,6 @@ from pipeline.tracing.lines import FileLines
 __all__ = ["Checked", "Gates", "Step", "Supported"]
 
 _SPAN: Final = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:\s?[-–]\s?(?P<end>\d+))?")
-_SHELL: Final = re.compile(r"[|;<>`]|&&|\$\(|\n")
 _LONGEST_SPAN: Final = 200
 _FROM: Final = {"config": "config", "wrapper": "command"}
 
@@ -110,11 +108,11 @@ class Gates:
 
     Args:
         listing: the paper.
-        files: the repository; None: there is none, and nothing of it can be named.
+        files: the repository.
         by: who answers, for the reasons of files and commands.
     """
 
-    def __init__(self, listing: Listing, files: FileLines | None, by: str) -> None:
+    def __init__(self, listing: Listing, files: FileLines, by: str) -> None:
         self.listing, self._files, self._by = listing, files, by
         document = listing.document
         printed = [listing.text(name) for name in (*listing.passages, *listing.tables, *listing.captions)]
@@ -130,7 +128,7 @@ class Gates:
         for item in said.experiments:
             claims = tuple(claim for claim in item.claims if self._names_a_number(claim))
             wrong += [f"`{item.title}`: {self._no_number(claim)}" for claim in item.claims if claim not in claims]
-            files = tuple(path for path in item.files if self._files is not None and self._files.readable(path))
+            files = tuple(path for path in item.files if self._files.readable(path))
             missing = [path for path in item.files if path not in files]
             wrong += [f"`{item.title}`: {path} is no text file of the repository" for path in missing]
             if not item.claims:
@@ -199,7 +197,7 @@ class Gates:
 
     def _span(self, name: str) -> tuple[CodeEvidence | None, str]:
         match = _SPAN.fullmatch(name.strip().strip("`[]"))
-        if match is None or self._files is None or not self._files.readable(match["path"]):
+        if match is None or not self._files.readable(match["path"]):
             return None, ""
         start, end = int(match["start"]), int(match["end"] or match["start"])
         lines = [text for number, text in self._files.lines(match["path"]) if start <= number <= end]
@@ -431,52 +429,28 @@ class Gates:
 
     def _chain(self, said: SaidTask, found: Checked) -> None:
         wrong = found.complaints
-        if bool(said.files) == bool(said.not_found.strip()):
+        found.not_found = said.not_found.strip()
+        if bool(said.files) == bool(found.not_found):
             wrong.append("give either `files` with `commands`, or under `not_found` why there are none, and not both")
         files: dict[str, SourceScript] = {}
         for item in said.files:
-            if self._files is None or not self._files.readable(item.path):
+            if not self._files.readable(item.path):
                 wrong.append(f"{item.path} is no text file of the repository")
                 continue
             why = f"{self._by}: {item.why}"
             files.setdefault(item.path, SourceScript(path=item.path, role=item.role, score=1.0, reasons=(why,)))
-        started: set[str] = set()
+        roles: dict[str, str] = {path: source.role for path, source in files.items()}
         usage = []
         for command in said.commands:
-            problem, targets = self._command(command, files)
+            problem, _ = command_problem(self._files, command, roles)
             if problem:
                 wrong.append(f"command `{shorten(' '.join(command.argv), 100)}`: {problem}")
-                continue
-            started |= targets
-            launch = normalise(command.argv)
-            argv = launch.argv if launch is not None else command.argv
-            usage.append(Usage(argv=argv, directory=posixpath.normpath(command.directory), reason=self._by))
+            else:
+                usage.append(usage_of(command))
         if files and not said.commands:
             wrong.append("there are files, and no command that runs them")
-        if usage and not any(source.role == "entry" for source in files.values()):
-            path = sorted(started)[0]
-            files[path] = files[path].evolve(role="entry")
         if usage:
             found.sources, found.usage = tuple(files.values()), tuple(usage)
-        found.not_found = said.not_found.strip()
-
-    def _command(self, command: SaidCommand, files: dict[str, SourceScript]) -> tuple[str, set[str]]:
-        """What is wrong with a command, and which files of the chain it starts."""
-        directory = posixpath.normpath(command.directory)
-        if self._files is None or not self._files.is_directory(directory):
-            return f"{command.directory} is no directory of the repository", set()
-        if shell := next((word for word in command.argv if _SHELL.search(word)), None):
-            return f"`{shorten(shell, 60)}` needs a shell, and commands are run without one", set()
-        launch = normalise(command.argv)
-        if launch is None:
-            return "it does not run a Python file or module, a notebook or a shell script", set()
-        base = posixpath.normpath(
-            posixpath.join(directory, launch.target.replace(".", "/") if launch.module else launch.target)
-        )
-        targets = {base, f"{base}.py", f"{base}/__main__.py", f"{base}/__init__.py"} if launch.module else {base}
-        if not targets & set(files):
-            return f"it runs {launch.target}, which is no file of the chain (`files`)", set()
-        return "", targets & set(files)
 
     def _requirements(self, said: SaidTask, found: Checked) -> None:
         kept = []

@@ -43,7 +43,13 @@ from pipeline.task import Draft, Requirement, TableEvidence
 from pipeline.tracing.lines import FileLines
 
 __all__ = [
-    "Choice", "EngineResult", "ModelReading", "PaperReader", "ReadingOptions", "draft_with_model", "engine_prompts",
+    "EngineResult",
+    "ModelReading",
+    "PaperReader",
+    "ReaderChain",
+    "ReadingOptions",
+    "draft_with_model",
+    "engine_prompts",
 ]  # fmt: skip
 
 ItemT = TypeVar("ItemT")
@@ -76,7 +82,7 @@ class ReadingOptions(Record):
     """Tasks that are written at once."""
 
 
-class Choice(Record):
+class ReaderChain(Record):
     """What the reader chose to carry out one draft."""
 
     chain: Chain | None
@@ -123,7 +129,7 @@ class EngineResult(Record):
     """Drafts with the chains that carry them out, in one order, and how they came about."""
 
     drafts: DraftResult
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ReaderChain, ...] = ()
     reading: ModelReading
 
 
@@ -352,7 +358,7 @@ class _Result(Record):
     written: Written
     problems: tuple[Problem, ...]
     draft: Draft | None = None
-    choice: Choice | None = None
+    choice: ReaderChain | None = None
 
 
 def _write(
@@ -396,7 +402,7 @@ def _write(
     draft = compose(reader.listing, item.title, checked, claims, ran=sum(bool(claim.place) for claim in claims))
     also = rehearsed.others(claims, run, reader.document)
     chain = Chain(sources=checked.sources, usage=checked.usage, confidence=1.0 if run is not None else _READER)
-    choice = Choice(
+    choice = ReaderChain(
         chain=chain if checked.sources else None, not_found=checked.not_found, searched=tuple(toolbox.searched),
         requirements=checked.requirements, run=run.candidate.key if run is not None else "",
         others=tuple(other.candidate.key for other in also), problems=tuple(problems),

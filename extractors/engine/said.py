@@ -11,10 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from pipeline.reader.gate import ChosenCommand
 from pipeline.schema import Record
 
 __all__ = [
-    "Experiment", "Experiments", "SaidCells", "SaidCommand", "SaidCondition", "SaidFile", "SaidNumber",
+    "Experiment", "Experiments", "SaidCells", "SaidCondition", "SaidFile", "SaidNumber",
     "SaidRequirement", "SaidResult", "SaidSetting", "SaidStep", "SaidTask", "SaidVariable",
 ]  # fmt: skip
 
@@ -127,13 +128,6 @@ class SaidFile(Record):
     why: str = Field(max_length=300)
 
 
-class SaidCommand(Record):
-    """One command of the chain, run without a shell."""
-
-    argv: tuple[Annotated[str, Field(max_length=2000)], ...] = Field(min_length=1, max_length=100)
-    directory: _Id = Field(default=".", description="relative to the root of the repository")
-
-
 class SaidRequirement(Record):
     """One step that an implementation has to take, with the lines that take it."""
 
@@ -156,7 +150,7 @@ class SaidTask(Record):
     dependent: tuple[SaidVariable, ...] = Field(default=(), max_length=6)
     settings: tuple[SaidSetting, ...] = Field(default=(), max_length=16)
     files: tuple[SaidFile, ...] = Field(default=(), max_length=20)
-    commands: tuple[SaidCommand, ...] = Field(default=(), max_length=6)
+    commands: tuple[ChosenCommand, ...] = Field(default=(), max_length=6)
     requirements: tuple[SaidRequirement, ...] = Field(default=(), max_length=12)
     not_found: str = Field(
         default="", max_length=600, description="why no file of the repository carries it out; empty with files"

@@ -20,7 +20,6 @@ from flows.commands.model_options import (
     model_options,
 )
 from flows.commands.shared import (
-    AgentRuns,
     Json,
     ScaleOption,
     WriteScripts,
@@ -102,7 +101,6 @@ def curate(
         str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.", rich_help_panel=_MODEL)
     ] = None,
     write_scripts: WriteScripts = False,
-    agent_runs: AgentRuns = None,
     budget_usd: BudgetUsd = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -117,12 +115,10 @@ def curate(
     from flows.curate import curate as run
     from flows.progress import TerminalReporter
 
-    settings = settings_with(scale=scale, data=data, write_scripts=write_scripts or None, agent_runs=agent_runs)
+    settings = settings_with(scale=scale, data=data, write_scripts=write_scripts or None)
     chosen = engine or settings.engine
     if write_scripts and chosen != "model":
         raise _usage("--write-scripts", "a language model writes them", "Add --engine model, or leave the option out")
-    if agent_runs is not None and chosen != "model":
-        raise _usage("--agent-runs", "a language model runs them", "Add --engine model, or leave the option out")
     asked = model_options(
         used=chosen == "model", wanted="--engine model", consequence="Nothing was started",
         modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model, budget_usd=budget_usd,
@@ -147,9 +143,9 @@ def curate(
         _print_plan(planned, json_output)
         return
     if prefect:
-        if scale or data or write_scripts or agent_runs is not None:
-            names = "EXPBENCH_SCALE, EXPBENCH_DATA, EXPBENCH_WRITE_SCRIPTS and EXPBENCH_AGENT_RUNS"
-            cause = "a submitted run has the scale, data, scripts and runs of its worker's settings"
+        if scale or data or write_scripts:
+            names = "EXPBENCH_SCALE, EXPBENCH_DATA and EXPBENCH_WRITE_SCRIPTS"
+            cause = "a submitted run has the scale, data and scripts of its worker's settings"
             raise _usage("--prefect", cause, f"Set {names} where the worker runs")
         _submit(options, json_output)
         return

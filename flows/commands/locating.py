@@ -85,7 +85,7 @@ def locate(
     out: Annotated[Path | None, typer.Option(help="Predictions of --cases, one JSON object a line.")] = None,
     engine: Annotated[
         Literal["keyless", "model"],
-        typer.Option(help="Who decides: rules alone, or a model that checks their ranking."),
+        typer.Option(help="Who decides: rules alone, or a model that reads and chooses."),
     ] = "keyless",
     model: Annotated[
         str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.", rich_help_panel=_MODEL)
@@ -93,7 +93,7 @@ def locate(
     record: Annotated[
         Path | None,
         typer.Option(
-            help="Where the model's exchanges, costs and way (agent.json) go; default: expbench-locate/, in a "
+            help="Where the model's exchanges, costs and way (reader.json) go; default: expbench-locate/, in a "
             "directory of the task's own; with --cases OUT.model/.",
             rich_help_panel=_MODEL,
         ),
@@ -178,10 +178,10 @@ def _many(cases: Path, repositories: Path, out: Path, asked: _Asked | None, json
     ):
         search, searcher = None, "keyless"
         if asked is not None:  # the layer of models is not even imported without one
-            from flows.locate_model import check_model, checking_model
+            from flows.locate_model import check_model, choosing_model
 
             searcher, record = check_model(asked.options), asked.record or out.with_name(f"{out.name}.model")
-            search = stack.enter_context(checking_model(asked.options, record, reporter))
+            search = stack.enter_context(choosing_model(asked.options, record, reporter))
         counts = run_cases(loaded, repositories, out, cache=cache, reporter=reporter, search=search, searcher=searcher)
     if json_output:
         sys.stdout.write(json.dumps(counts, ensure_ascii=False) + "\n")
@@ -226,20 +226,20 @@ def _record_of(task: Path, repository: str, query: TaskQuery) -> Path:
 
 
 def _searching(asked: _Asked | None, query: TaskQuery) -> Callable[[RepositoryIndex, Reporter], tuple[Location, str]]:
-    """What ranks and decides, checked before a repository is fetched: rules, or a model that checks their ranking."""
+    """What ranks and decides, checked before a repository is fetched: rules, or a model that chooses."""
     from pipeline.locator import locate as by_rules
 
     if asked is None:  # the layer of models is not even imported
         return lambda index, reporter: (by_rules(index, query), "keyless")
-    from flows.locate_model import TRAJECTORY, check_model, checking_model
+    from flows.locate_model import WAY, check_model, choosing_model
 
     check_model(asked.options)
     record, options = asked.record, asked.options
     assert record is not None, "a task has its directory"
 
     def search(index: RepositoryIndex, reporter: Reporter) -> tuple[Location, str]:
-        with checking_model(options, record, reporter) as decide:
-            return decide(index, query, TRAJECTORY)
+        with choosing_model(options, record, reporter) as decide:
+            return decide(index, [query], WAY)[0]
 
     return search
 

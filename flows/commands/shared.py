@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pipeline.store import Workspace
 
 __all__ = [
-    "AgentRuns",
     "Json",
     "ScaleOption",
     "WorkspaceArgument",
@@ -50,18 +49,6 @@ WriteScripts = Annotated[
     typer.Option(
         "--write-scripts",
         help="Let the model write a script where none of the repository's reproduces the claims; it is marked as such.",
-        rich_help_panel="With a language model",
-    ),
-]
-AgentRuns = Annotated[
-    int | None,
-    typer.Option(
-        "--agent-runs",
-        min=0,
-        max=100,
-        help="Commands that the model may run per task, in Docker and without network, to find the scripts; 0: none.  "
-        "\\[default: 6]",
-        show_default=False,
         rich_help_panel="With a language model",
     ),
 ]

@@ -265,7 +265,7 @@ class _Talk(Generic[ModelT]):
         if wrong := self._check(value):
             shown = "\n".join(f"- {shorten(complaint, _COMPLAINT)}" for complaint in wrong[:_COMPLAINTS])
             more = f"\n- and {len(wrong) - _COMPLAINTS} more" if len(wrong) > _COMPLAINTS else ""
-            return f"The answer does not hold:\n{shown}{more}\nCorrect it and submit all of it again."
+            return f"The answer does not hold:\n{shown}{more}\nCorrect it and submit again."
         self.value = value
         return "accepted"
 

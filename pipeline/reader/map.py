@@ -155,7 +155,7 @@ def _documents(index: RepositoryIndex, room: int) -> tuple[str, set[str]]:
     full: set[str] = set()
     for path in sorted(pages, key=_reading_order):
         sections = pages[path]
-        text = "\n".join(section.text for section in sections)
+        text = "\n".join(map(_numbered, sections))
         readme = posixpath.basename(path).lower().startswith("readme")
         if readme and len(text) + len(path) + 20 <= room:
             part = f"--- {path}:\n{text}"
@@ -181,8 +181,14 @@ def _short(path: str, sections: Sequence[DocumentSection], room: int) -> str:
     room -= len(head)
     if room < 400:  # less than a paragraph and a command
         return ""
-    shown = _fit([section.text for section in commanded], room, "more sections hold commands")
+    shown = _fit([_numbered(section) for section in commanded], room, "more sections hold commands")
     return "\n".join([f"{head}\nIts sections that hold commands:" if shown else head, *shown])
+
+
+def _numbered(section: DocumentSection) -> str:
+    """Its lines with their numbers, so that they can be named as evidence; without the blank ones."""
+    lines = enumerate(section.text.splitlines(), section.line)
+    return "\n".join(f"{number}: {line}" for number, line in lines if line.strip())
 
 
 def _reading_order(path: str) -> tuple[object, ...]:

@@ -61,7 +61,7 @@ def test_a_candidate_comes_out_with_what_was_paid_and_nothing_made_up(
     assert task.provenance.engine == "model"
     assert task.provenance.model == "reader"
     names = {name for name, _ in task.provenance.prompts}
-    assert {"takeaways", "subsection", "refine", "read_table", "locate_agent", "describe_steps", "monitor"} <= names
+    assert {"takeaways", "subsection", "refine", "read_table", "choose", "describe_steps", "monitor"} <= names
     assert task.validation is not None
     assert task.validation.verdict is Verdict.PASS
     assert task.truth.requirements

@@ -200,8 +200,8 @@ def test_a_model_checks_the_ranking_and_its_way_is_kept(world, serving):
     assert found["sources"][0]["reasons"][0].startswith("model: ")
     assert found["ranked"][: len(found["chain"])] == found["chain"]  # it stayed the ranking by rules
     assert len(set(found["ranked"])) == len(found["ranked"])
-    way = json.loads((world / found["record"] / "agent.json").read_text())
-    assert way["accepted"] is True
+    way = json.loads((world / found["record"] / "reader.json").read_text())
+    assert len(way["value"]["tasks"]) == 1
     assert way["steps"]
     asked = len(server.requests)
     assert json.loads(run(*arguments).stdout) == found
@@ -242,42 +242,41 @@ def test_the_work_on_each_task_has_its_own_directory(world, serving):
         for task in ("task.json", "other.json")
     }
     assert len(records) == 2
-    assert all((world / record / "agent.json").is_file() for record in records)
+    assert all((world / record / "reader.json").is_file() for record in records)
 
 
 @pytest.mark.usefixtures("no_ambient_model")
 def test_what_a_model_did_before_its_budget_ended_is_kept(world, serving):
-    serving(Script(turns=(), default=turns.tool_calls(turns.tool_call("ranking"))))
+    serving(Script(turns=(), default=turns.tool_calls(turns.tool_call("rank", query="spirals"))))
     arguments = ("repositories/1", "--task", "task.json", "--engine", "model", "--record", "way", "--max-calls", "2")
     with pytest.raises(ExpbenchError) as caught:
         run(*arguments)
     assert caught.value.kind is FailureKind.BUDGET_EXCEEDED
-    way = json.loads((world / "way" / "agent.json").read_text())
+    way = json.loads((world / "way" / "reader.json").read_text())
     assert len(way["steps"]) == 2
-    assert way["accepted"] is False
-    assert "calls are used" in way["ended"]
+    assert way["value"] is None
+    assert "calls are used" in way["reason"]
 
 
 @pytest.mark.usefixtures("no_ambient_model")
-def test_a_model_checks_many_cases_within_one_budget_and_goes_on_where_it_ended(world, serving):
-    """It was refused: a model could be measured on one task at a time only."""
+def test_a_model_is_asked_all_cases_of_a_repository_together_and_goes_on_where_it_ended(world, serving):
     server = serving(Reader())
-    rows = [{"paper_id": "1", "task_index": n, **TASK, "method": f"Train on spirals with {n} seeds."} for n in (3, 4)]
+    make(world / "repositories" / "2", PROJECT)
+    places = [("1", 3), ("1", 4), ("2", 5)]
+    rows = [{"paper_id": p, "task_index": n, **TASK, "method": f"Train on spirals with {n} seeds."} for p, n in places]
     (world / "cases.jsonl").write_text("\n".join(map(json.dumps, rows)))
     arguments = ("--cases", "cases.jsonl", "--repositories", "repositories", "--out", "out.jsonl", "--engine", "model")
-    run("repositories/1", "--task", "task.json", "--engine", "model")
-    one = len(server.requests)
     with pytest.raises(ExpbenchError) as caught:
-        run(*arguments, "--max-calls", one + 1)
+        run(*arguments, "--max-calls", 3)
     assert caught.value.kind is FailureKind.BUDGET_EXCEEDED
     assert not (world / "out.jsonl").exists()
     counts = json.loads(run(*arguments, "--json").stdout)
-    assert (counts["predictions"], counts["resumed"]) == (2, 1)
+    assert (counts["predictions"], counts["resumed"]) == (3, 2)
+    assert len(server.requests) == 4  # two turns for each repository, whatever the number of its tasks
     found = [json.loads(line) for line in (world / "out.jsonl").read_text().splitlines()]
-    assert [row["engine"] for row in found] == ["reader", "reader"]
+    assert [row["engine"] for row in found] == ["reader"] * 3
     assert all(row["ranked"][: len(row["chain"])] == row["chain"] != [] for row in found)
-    ways = sorted(path.name for path in (world / "out.jsonl.model" / "agent").iterdir())
-    assert ways == ["1-3.json", "1-4.json"]
+    assert sorted(path.name for path in (world / "out.jsonl.model" / "reader").iterdir()) == ["1.json", "2.json"]
 
 
 @pytest.mark.usefixtures("no_ambient_model")

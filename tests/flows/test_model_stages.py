@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,9 @@ from flows.task_stages import TaskStages
 from flows.validate_stage import ValidateStage
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import CallLedger
-from pipeline.locator import Chain, TaskQuery, build_index, locate
+from pipeline.locator import TaskQuery, build_index, locate
 from pipeline.progress import SilentReporter
 from pipeline.repository import Snapshot
-from pipeline.sandbox import Image, Sandbox, open_sandbox
 from pipeline.sandbox.base import CommandResult, RunResult
 from pipeline.settings import Settings
 from pipeline.store import Workspace
@@ -36,11 +34,11 @@ from pipeline.task import (
 )
 from tests.doubles.protocol_server import ProtocolServer, Script, Turn, turns
 from tests.extractors.engine.papers import paper
-from tests.extractors.engine.reader import Reader, schema_of
+from tests.extractors.engine.reader import Reader
 from tests.llm_fixtures import no_ambient_model  # noqa: F401
 from tests.pipeline.locator.repositories import PROJECT, make
 from tests.pipeline.test_store import make_task
-from tests.pipeline.validation.support import IMAGE, CopySandbox
+from tests.pipeline.validation.support import CopySandbox
 
 pytestmark = pytest.mark.usefixtures("no_ambient_model")
 
@@ -95,128 +93,44 @@ def stages(workspace: Workspace, snapshot: Snapshot, engine: ModelEngine | None)
     )  # fmt: skip
 
 
-def test_the_model_checks_the_ranking_and_its_way_is_kept(
-    workspace: Workspace, snapshot: Snapshot, opened: Open
-) -> None:
-    found = stages(workspace, snapshot, opened(Reader())).locate(draft_task(), QUERY, build_index(snapshot))
+def test_the_model_chooses_and_its_way_is_kept(workspace: Workspace, snapshot: Snapshot, opened: Open) -> None:
+    place = stages(workspace, snapshot, opened(Reader()))
+    (found,) = place.locate([draft_task()], [QUERY], build_index(snapshot))
     assert found.task.status is Status.LOCATED
     assert found.chains[0].entries == ("train.py",)
     assert found.task.truth.sources[0].reasons[0].startswith("model: ")
-    assert [name for name, _ in found.task.provenance.prompts] == ["locate_agent"]
+    assert [name for name, _ in found.task.provenance.prompts] == ["choose"]
     kept = json.loads((workspace.task_dir(found.task.id) / "locate.json").read_text())
-    assert kept["accepted"] is True
+    assert len(kept["value"]["tasks"]) == 1
     records = CallLedger(workspace.calls_path).records()
     assert {(record.stage, record.task) for record in records} == {("locate", found.task.id)}
 
 
-# --- the agent's commands ---
+def test_the_tasks_of_a_paper_are_asked_together(workspace: Workspace, snapshot: Snapshot, opened: Open) -> None:
+    tasks = [draft_task(), draft_task().evolve(id=f"{draft_task().id}-2")]
+    reader = Reader()
+    place = stages(workspace, snapshot, opened(reader))
+    found = place._locate_all(tasks, [QUERY, QUERY.evolve(question="How long does sorting take for growing arrays?")])
+    assert [item.chains[0].entries for item in found] == [("train.py",), ("experiments/timing.py",)]
+    records = CallLedger(workspace.calls_path).records()
+    assert [(record.stage, record.task) for record in records] == [("locate", None)] * 2
+    assert all((workspace.task_dir(task.id) / "locate.json").is_file() for task in tasks)
+    assert place._locate_all(tasks, [QUERY, QUERY]) == found  # finished stages are not asked again
+    assert len(CallLedger(workspace.calls_path).records()) == 2
 
 
-class Separated(CopySandbox):
-    """Counts as a sandbox that separates what runs in it from this machine; for trusted commands only."""
-
-    name = "docker"
-
-
-class Looking(Reader):
-    """Looks at the options of the best script before it reads and answers."""
-
-    def __init__(self, *argv: str) -> None:
-        super().__init__()
-        self._argv, self.offered, self.told = argv, False, ""
-
-    def __call__(self, endpoint: str, body: dict[str, Any]) -> Turn | None:
-        if schema_of(body) != "tools":
-            return super().__call__(endpoint, body)
-        self.offered = "run" in [tool["function"]["name"] for tool in body["tools"]]
-        results = [message for message in body["messages"] if message["role"] == "tool"]
-        if self.offered and not results:
-            return turns.tool_calls(turns.tool_call("run", argv=list(self._argv)))
-        self.told = self.told or "".join(message["content"] for message in results[:1])
-        if self.offered:  # goes on as if nothing had been run
-            body = {**body, "messages": [*body["messages"][:2], *body["messages"][4:]]}
-        return super().__call__(endpoint, body)
-
-
-def looked(
-    workspace: Workspace, snapshot: Snapshot, engine: ModelEngine, sandbox: Sandbox, **settings: Any
-) -> dict[str, Any]:
-    """The trajectory of an agent in a sandbox."""
-    place = replace(stages(workspace, snapshot, engine), sandbox=sandbox, settings=Settings(**settings))
-    found = place.locate(draft_task(), QUERY, build_index(snapshot))
-    assert found.chains[0].entries == ("train.py",)
-    kept: dict[str, Any] = json.loads((workspace.task_dir(found.task.id) / "locate.json").read_text())
-    return kept
-
-
-def test_the_agent_runs_commands_in_the_environment_of_the_best_chain_and_it_is_kept(
-    workspace: Workspace, snapshot: Snapshot, opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[str, ...]] = []
-
-    def image_for(stage: ValidateStage, task: Task, chain: Chain) -> Image:
-        asked.append(chain.entries)
-        return IMAGE
-
-    monkeypatch.setattr(ValidateStage, "image_for", image_for)
-    reader = Looking("python", "-c", "print('seen', open('train.py').readline().strip())")
-    kept = looked(workspace, snapshot, opened(reader), Separated(), agent_runs=3)
-    assert reader.offered
-    assert "Train the spiral classifier" in reader.told
-    assert asked == [("train.py",)]
-    assert (kept["runs"]["sandbox"], kept["runs"]["runs"], kept["runs"]["budget"]["runs"]) == ("docker", 1, 3)
-    assert kept["runs"]["image"] == IMAGE.digest
-    assert kept["steps"][0]["calls"][0][0] == "run"
-    assert "exit code 0" in kept["steps"][0]["results"][0]
-    printed = workspace.task_dir(draft_task().id) / "locate-runs" / "run-1" / "0.stdout"
-    assert printed.read_text().startswith("seen")
-
-
-def test_an_environment_that_cannot_be_built_is_tried_once_and_the_agent_goes_on_reading(
-    workspace: Workspace, snapshot: Snapshot, opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tried = []
-
-    def image_for(stage: ValidateStage, task: Task, chain: Chain) -> Image:
-        tried.append(chain)
-        raise ExpbenchError(
-            FailureKind.ENVIRONMENT_UNBUILDABLE, "torch", "no such version", consequence="-", next_step="-"
-        )
-
-    monkeypatch.setattr(ValidateStage, "image_for", image_for)
-    kept = looked(workspace, snapshot, opened(Looking("python", "train.py", "--help")), Separated())
-    assert len(tried) == 1
-    assert kept["accepted"] is True
-    assert kept["runs"]["image"] is None
-    assert "says nothing about the command" in kept["steps"][0]["results"][0]
-    assert any("could not be run: no such version" in problem["message"] for problem in kept["location"]["problems"])
-
-
-@pytest.mark.parametrize(("sandbox", "runs"), [(Separated, 0), (CopySandbox, 6)])
-def test_nothing_runs_when_it_is_switched_off_or_nothing_separates_it_from_this_machine(
-    workspace: Workspace, snapshot: Snapshot, opened: Open, sandbox: type[CopySandbox], runs: int
-) -> None:
-    reader = Looking("python", "train.py", "--help")
-    kept = looked(workspace, snapshot, opened(reader), sandbox(), agent_runs=runs)
-    assert not reader.offered
-    assert kept["runs"] is None
-    assert not (workspace.task_dir(draft_task().id) / "locate-runs").exists()
-
-
-@pytest.mark.docker
-def test_in_docker_a_script_shows_its_options_without_network(
+def test_a_task_that_only_a_document_describes_has_no_scripts(
     workspace: Workspace, snapshot: Snapshot, opened: Open
 ) -> None:
-    code = "import socket, subprocess, sys\nsubprocess.run([sys.executable, 'train.py', '--help'])\n"
-    code += (
-        "try:\n    socket.create_connection(('192.0.2.1', 80), 2)\nexcept OSError as error:\n    print('closed', error)"
-    )
-    reader = Looking("python", "-c", code)
-    kept = looked(workspace, snapshot, opened(reader), open_sandbox("docker"))
-    assert "--dataset {moons,spirals}" in reader.told
-    assert "closed" in reader.told
-    assert kept["runs"]["image"].startswith("sha256:")
-    assert not (snapshot.root / "train.pyc").exists()
+    only = {
+        "task": 1,
+        "files": [{"path": "README.md", "role": "document", "why": "a recipe", "lines": ["README.md:3"]}],
+    }
+    engine = opened(turns.tool_calls(turns.tool_call("submit", tasks=[only])))
+    (found,) = stages(workspace, snapshot, engine).locate([draft_task()], [QUERY], build_index(snapshot))
+    assert found.task.status is Status.NOT_FOUND
+    assert "only documents answer it" in found.task.status_reason
+    assert not found.chains
 
 
 def test_a_model_that_cannot_hold_the_task_leaves_the_deterministic_chain_and_says_so(
@@ -224,7 +138,7 @@ def test_a_model_that_cannot_hold_the_task_leaves_the_deterministic_chain_and_sa
 ) -> None:
     index = build_index(snapshot)
     engine = opened(default=turns.context_too_long(times=None))
-    found = stages(workspace, snapshot, engine).locate(draft_task(), QUERY, index)
+    (found,) = stages(workspace, snapshot, engine).locate([draft_task()], [QUERY], index)
     ranking = locate(index, QUERY)
     assert ranking.chain is not None
     assert found.chains[0] == ranking.chain
@@ -236,7 +150,7 @@ def test_a_model_that_cannot_hold_the_task_leaves_the_deterministic_chain_and_sa
 def test_a_used_up_account_ends_the_run(workspace: Workspace, snapshot: Snapshot, opened: Open) -> None:
     engine = opened(default=turns.quota_exceeded(times=None))
     with pytest.raises(ExpbenchError) as caught:
-        stages(workspace, snapshot, engine).locate(draft_task(), QUERY, build_index(snapshot))
+        stages(workspace, snapshot, engine).locate([draft_task()], [QUERY], build_index(snapshot))
     assert caught.value.kind is FailureKind.QUOTA
 
 

@@ -189,26 +189,27 @@ def schema_of(body: dict[str, Any]) -> str:
 
 
 def locate(body: dict[str, Any]) -> Turn:
-    """Reads the files of the best chain of the ranking, then submits that chain with their first lines as evidence."""
+    """Asks for the search by words with each question, then submits its first program with the command of its README."""
     shown = all_text(body)
-    best = shown.split("Best chain", 1)[1].split("Alternative 1", 1)[0].split("Files by score", 1)[0]
-    files = re.findall(r"^  (entry|config|wrapper|library): (\S+)$", best, re.M)
-    commands = re.findall(r"^  command in (\S+): (.*?) \((.*)\)$", best, re.M)
+    questions = re.findall(r"^Task \d+\. Question: (.*)$", shown, re.M)
     results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
     if not results:
-        return turns.tool_calls(*(turns.tool_call("read_file", path=path) for _, path in files[:8]))
-    chain = []
-    for (role, path), result in zip(files, results, strict=False):
-        lines = [(int(n), text) for n, text in re.findall(r"^(\d+): (.*\S.*)$", result, re.M)]
-        quote = {"path": path, "start": lines[0][0], "end": lines[0][0], "quote": lines[0][1].strip()}
-        chain.append({"path": path, "role": role, "why": "the search found it, and it reads so", "evidence": [quote]})
-    answer = {
-        "chain": chain,
-        "commands": [{"argv": argv.split(), "directory": where, "why": why} for where, argv, why in commands],
-        "dropped": [],
-        "not_found": "",
-    }
-    return turns.tool_calls(turns.tool_call("submit", **answer))
+        return turns.tool_calls(
+            *(turns.tool_call("rank", query=f"{question} {n}") for n, question in enumerate(questions))
+        )
+    answers = []
+    for number, result in enumerate(results, 1):
+        path = next(path for path in re.findall(r"^\d+\. (\S+):", result, re.M) if path.endswith(".py"))
+        stated = re.search(rf"python [^`\n]*?{re.escape(path)}[^`|\n]*", shown)
+        argv = stated.group().split() if stated else ["python", path]
+        answers.append(
+            {
+                "task": number,
+                "files": [{"path": path, "role": "entry", "why": "it reads so", "lines": [f"{path}:1"]}],
+                "commands": [{"argv": argv, "why": "the README"}],
+            }
+        )
+    return turns.tool_calls(turns.tool_call("submit", tasks=answers))
 
 
 @dataclass

@@ -110,7 +110,8 @@ def test_claims_that_nothing_tells_apart_are_none(gates: Gates) -> None:
         ("method", [{"text": "Use folds.", "evidence": ["train.py:900-901"]}], "there is no `train.py:900-901`"),
         ("settings", [{"name": "seeds", "value": "5", "evidence": ["p2"]}], "does not stand in its evidence"),
         ("results", [{"block": "p3", "quote": "Ours reaches 99.9% on all.", "holds": True}], "word for word"),
-        ("commands", [{"argv": ["python", "other.py"]}], "no file of the chain"),
+        ("commands", [{"argv": ["python", "other.py"]}], "other.py does not exist"),
+        ("commands", [{"argv": ["python", "experiments/timing.py"]}], "runs no entry point or wrapper of the chain"),
         ("commands", [{"argv": ["python", "train.py", ">", "log"]}], "needs a shell"),
         ("commands", [{"argv": ["python", "-c", "print(1)"]}], "does not run a Python file"),
         ("commands", [{"argv": ["python", "train.py"], "directory": "../.."}], "is no directory"),
@@ -148,8 +149,8 @@ def test_no_code_is_an_answer_that_is_argued(gates: Gates) -> None:
     assert (found.complaints, found.not_found, found.sources) == ([], "only plotting code is there", ())
 
 
-def test_a_module_and_a_notebook_are_commands_of_the_chain(gates: Gates) -> None:
-    files = [{"path": "experiments/timing.py", "role": "library", "why": "it times"}]
+def test_a_module_is_a_command_of_the_chain(gates: Gates) -> None:
+    files = [{"path": "experiments/timing.py", "role": "entry", "why": "it times"}]
     found = checked(gates, files=files, commands=[{"argv": ["python3", "-m", "experiments.timing", "--size", "10"]}])
     assert found.complaints == []
-    assert found.sources[0].role == "entry"  # something has to be
+    assert found.usage[0].argv == ("python", "-m", "experiments.timing", "--size", "10")

@@ -163,7 +163,7 @@ def test_what_does_not_hold_is_refused_twice_then_dropped_and_the_rest_stays(ser
         "variable `flavour`: `strange` does not stand in its evidence",
         "learning rate = `0.123`: the value does not stand in its evidence",
         "../secret.py is no text file of the repository",
-        "it runs elsewhere.py, which is no file of the chain",
+        "elsewhere.py does not exist in .",
         "nowhere.py:1-2 names no lines of a file",
     ):
         assert said(result, message), message
