@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
+from extractors._babel import FIGURE, TABLE
 from extractors._layer import PageText, TextLine
 from extractors._rules import Rule
 from extractors._text import Vocabulary, squeeze
@@ -19,12 +20,12 @@ from pipeline.paper import Box, FloatKind
 __all__ = ["FoundCaption", "find_captions", "match_label"]
 
 _LABEL: Final = re.compile(
-    r"^(?P<word>(?:Extended Data |Supplementary |Supplemental )?(?:Table|TABLE|Tab\.|Figure|FIGURE|Fig\.|FIG\.|Fig|"
-    r"Algorithm|ALGORITHM))\s*(?P<number>[A-Z]{1,2}[.\-]?\d+(?:\.\d+)?|\d+(?:[.\-]\d+)*|[IVXL]+(?![A-Za-z])|[A-Z](?=\s*[:.|]))"
+    r"^(?P<part>(?:Extended Data |Supplementary |Supplemental )?)"
+    rf"(?:(?P<table>{TABLE})|(?P<figure>{FIGURE}|Fig)|Algorithm|ALGORITHM)\s*"
+    r"(?P<number>[A-Z]{1,2}[.\-]?\d+(?:\.\d+)?|\d+(?:[.\-]\d+)*|[IVXL]+(?![A-Za-z])|[A-Z](?=\s*[:.|]))"
     r"(?P<letter>[a-z](?=[\s:.|]))?\s*(?P<mark>[:.|]|[–—-](?=\s))?(?=\s|$)(?P<rest>.*)$"
 )
 _CONTINUED: Final = re.compile(r"\(cont(inued|\.|'d)?\)|\bcontinued\b|\bcont'd\b", re.IGNORECASE)
-_KINDS: Final = {"t": FloatKind.TABLE, "f": FloatKind.FIGURE, "a": FloatKind.ALGORITHM}
 _NAMES: Final = {FloatKind.TABLE: "Table", FloatKind.FIGURE: "Figure", FloatKind.ALGORITHM: "Algorithm"}
 
 
@@ -58,11 +59,9 @@ def match_label(text: str) -> tuple[str, FloatKind, bool, str] | None:
     match = _LABEL.match(text)
     if match is None:
         return None
-    word = match["word"].split()[-1]
-    kind = _KINDS[word[0].lower()]
-    prefix = match["word"][: -len(word)]
+    kind = FloatKind.TABLE if match["table"] else FloatKind.FIGURE if match["figure"] else FloatKind.ALGORITHM
     number = match["number"].rstrip(".") + (match["letter"] or "")
-    return f"{prefix}{_NAMES[kind]} {number}", kind, match["mark"] is not None, match["rest"].strip()
+    return f"{match['part']}{_NAMES[kind]} {number}", kind, match["mark"] is not None, match["rest"].strip()
 
 
 def _starts_caption(line: TextLine, marked: bool, rest: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from extractors._babel import FIGURE, TABLE
 from extractors._sentences import split_sentences
 from extractors.claims import normalize
 from pipeline.paper import Box, Document, Passage, PassageKind, Section, Table
@@ -26,7 +27,8 @@ class Line(NamedTuple):
 
 _ROMAN: Final = {"i": 1, "v": 5, "x": 10, "l": 50}
 _REFERENCE: Final = re.compile(
-    r"\b(?P<kind>Tables?|Tab\.|TABLES?|Figures?|Figs?\.|FIGURES?)\s*(?P<first>[A-Z]?\.?\d+(?:\.\d+)?|[IVXL]+\b)"
+    rf"\b(?:(?P<table>Tables|TABLES|{TABLE})|Figures|FIGURES|Figs\.|{FIGURE})\s*"
+    r"(?P<first>[A-Z]?\.?\d+(?:\.\d+)?|[IVXL]+\b)"
     r"(?:[a-h]\b|\([a-h]\))?(?P<more>(?:\s?(?:,|and|&|–|-)\s?(?:[A-Z]?\.?\d+(?:\.\d+)?[a-h]?|[IVXL]+)\b)*)"
 )
 
@@ -48,7 +50,7 @@ def references_in(text: str) -> frozenset[str]:
     """Keys (see `label_key`) of the tables and figures that a sentence refers to."""
     keys: set[str] = set()
     for match in _REFERENCE.finditer(text):
-        kind = "Table" if match["kind"].lower().startswith("tab") else "Figure"
+        kind = "Table" if match["table"] else "Figure"
         for number in [match["first"], *re.findall(r"[A-Z]?\.?\d+(?:\.\d+)?|[IVXL]+", match["more"])]:
             keys.add(label_key(f"{kind} {number}"))
     return frozenset(keys)

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 import pymupdf
 
+from extractors._babel import ABSTRACT
 from extractors._captions import FoundCaption, find_captions
 from extractors._layer import PageText, TextLine, read_layer, rotate_box
 from extractors._layout import PageLayout, body_size, column_count, find_furniture, page_layout, reorder
@@ -288,7 +289,11 @@ def _report_missing(
 def _title(page: PageText, body: float, metadata: str | None) -> tuple[str, set[int]]:
     """The largest print on page 1 above the abstract; the PDF's own title only where nothing stands out."""
     end = next(
-        (index for index, line in enumerate(page.lines) if re.match(r"abstract\b", line.text.strip(), re.IGNORECASE)),
+        (
+            index
+            for index, line in enumerate(page.lines)
+            if re.match(rf"({ABSTRACT})\b", line.text.strip(), re.IGNORECASE)
+        ),
         len(page.lines),
     )
     top = [line for line in page.lines[:end] if line.baseline < 0.6 * page.height and len(line.text) > 2]

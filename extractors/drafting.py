@@ -66,7 +66,7 @@ class Ground(NamedTuple):
     code: str = ""
     """Text of the files that ran for it: names, docstrings, comments."""
     keys: Mapping[str, str] = {}
-    """Label of the paper -> name of the artefact's key that holds it (`method`), where one does."""
+    """Label of the paper (`extractors.naming.as_key`) -> name of the artefact's key that holds it (`method`)."""
     fields: frozenset[str] = frozenset()
     """Names of all fields of the artefact that the table's lines stand for, those of no claim included."""
 
@@ -80,7 +80,7 @@ def ground_of(
     Args:
         match: as `as_stated` leaves it.
         code: text of the files that ran.
-        keys: label of the paper -> name of the artefact's key that holds it.
+        keys: label of the paper (`extractors.naming.as_key`) -> name of the artefact's key that holds it.
         fields: (source, place) of a number -> what the artefact calls it.
     """
     ran, called = match.origin == "run", fields or {}

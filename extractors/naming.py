@@ -19,8 +19,9 @@ from extractors.prose import join_names
 from pipeline.locator.text import tokens
 from pipeline.paper import Quantity, Table
 from pipeline.task import Condition
+from pipeline.validation.numbers import parse_number
 
-__all__ = ["NO_NAME", "UNNAMED", "ClaimedCell", "Naming", "is_numeric", "split_unit"]
+__all__ = ["NO_NAME", "UNNAMED", "ClaimedCell", "Naming", "as_key", "is_numeric", "split_unit"]
 
 _UNIT: Final = re.compile(
     r"[\[(]\s*(?P<unit>%|percent|(?:×\s?)?10[−-]\d+\s?\w*|[µμnmk]?s|secs?|seconds|min(?:utes)?|h(?:ours)?|[kMGT]i?B|dB|"
@@ -63,7 +64,7 @@ class Naming:
     Args:
         table: the table.
         cells: those whose numbers are claims.
-        keys: label of the paper -> name of the artefact's key that holds it, where one does.
+        keys: label of the paper (see `as_key`) -> name of the artefact's key that holds it, where one does.
         fields: names of all fields of the artefact that the table's lines stand for, claimed or not.
     """
 
@@ -200,13 +201,20 @@ class Naming:
                 metric = split_unit(text)[0] or text
             if level == self.level or (level[0] == "column" and level[1] + 1 in self._spanners):
                 continue
-            pairs.append((self._name(level) or self._keys.get(text, "") or UNNAMED[level[0]], text))
+            pairs.append((self._name(level) or self._key_of(level) or UNNAMED[level[0]], text))
         seen: Counter[str] = Counter()
         conditions = []
         for name, text in pairs:
             seen[name] += 1
             conditions.append(Condition(name=name if seen[name] == 1 else f"{name} {seen[name]}", value=text))
         return metric or NO_NAME, unit, tuple(conditions)
+
+    def _key_of(self, level: Level) -> str:
+        """The one key of the artefact that holds the labels of a level; of numbers all: any field may hold one."""
+        labels = list(self._grouped(level))
+        names = [self._keys.get(as_key(label), "") for label in labels]
+        found = set(names) if all(map(is_numeric, labels)) else set(filter(None, names))
+        return found.pop() if len(found) == 1 else ""
 
     def _name(self, level: Level) -> str:
         """What the header calls a column of row labels, and one header a row of them; empty where none does."""
@@ -243,6 +251,13 @@ def split_unit(text: str) -> tuple[str, str | None]:
     if found is None and "%" in bare:
         found, bare = "%", normalize(bare.replace("%", " "))
     return bare, found
+
+
+def as_key(label: str) -> str:
+    """A label as it is compared with the values of a key: `0`, `0.0` and `0.00` are one."""
+    text = normalize(label)
+    number = parse_number(text)
+    return text if number is None else f"{number.value:g}"
 
 
 def is_numeric(label: str) -> bool:

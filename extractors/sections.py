@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from extractors._babel import ABSTRACT, REFERENCES
 from extractors._heading_candidates import KNOWN, Heading, collect
 from extractors._layer import TextLine
 from extractors._numbering import follows, number_value, roman_value
@@ -19,7 +20,9 @@ from pipeline.paper import SectionKind
 
 __all__ = ["Heading", "find_headings"]
 
-_REFERENCES: Final = re.compile(r"^(references?( cited)?|bibliography|literature cited|works cited)\W*$", re.IGNORECASE)
+_REFERENCES: Final = re.compile(
+    rf"^({REFERENCES}|references?( cited)?|bibliography|literature cited|works cited)\W*$", re.IGNORECASE
+)
 _SENTENCE: Final = 6
 """Words from which on a line with a mark at its end is a sentence."""
 _APPENDIX: Final = re.compile(r"^(appendi(x|ces)|supplement(ary|al)?)\b", re.IGNORECASE)
@@ -127,7 +130,7 @@ def _run_in_abstract(lines: Sequence[TextLine], heads: list[Heading]) -> list[He
     """`Abstract—We present ...`: the heading is the first word of its paragraph."""
     first = heads[0].order if heads else len(lines)
     for order, line in enumerate(lines[:first]):
-        if re.match(r"abstract\s*[—–:.-]", line.text, re.IGNORECASE):
+        if re.match(rf"({ABSTRACT})\s*[—–:.-]", line.text, re.IGNORECASE):
             return [Heading([line], order, standalone=False, title="Abstract", kind=SectionKind.ABSTRACT)]
     return []
 
@@ -208,7 +211,7 @@ def _is_like(head: Heading, top: set[tuple[float, bool, bool, bool]], body: floa
 
 def _is_unnumbered(head: Heading, top: set[tuple[float, bool, bool, bool]], body: float) -> bool:
     text = head.text
-    if re.fullmatch(r"abstract\W*", text, re.IGNORECASE):
+    if re.fullmatch(rf"({ABSTRACT})\W*", text, re.IGNORECASE):
         return True
     if not head.standalone or len(text) >= 60 or not KNOWN.match(text):
         return False
@@ -269,7 +272,7 @@ def _set_kinds(heads: list[Heading]) -> None:
         lettered = bool(head.number and re.fullmatch("[A-Z]", head.number[0]))
         if (lettered and seen_digit) or _APPENDIX.match(head.text):
             in_appendix = True
-        if re.fullmatch(r"abstract\W*", text, re.IGNORECASE):
+        if re.fullmatch(rf"({ABSTRACT})\W*", text, re.IGNORECASE):
             head.kind = SectionKind.ABSTRACT
         elif _REFERENCES.match(text):
             head.kind = SectionKind.REFERENCES

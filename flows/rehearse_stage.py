@@ -15,10 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from extractors.claims import normalize
 from extractors.drafting import FEWEST, DraftResult, Ground, as_stated, draft_tables, ground_of
 from extractors.engine.runs import Rehearsed
 from extractors.keyless import draft_tasks
+from extractors.naming import as_key
 from extractors.stated import Said, draft_sentences
 from flows.chains import Located, with_chain
 from flows.shared_runs import SharedRuns
@@ -211,7 +211,7 @@ def _ground(match: TableMatch, held: Mapping[str, _Held], code: str = "") -> Gro
     for observation in seen.values():
         for name, value in observation.coordinates:
             if name and value:
-                keys.setdefault(normalize(value), name)
+                keys.setdefault(as_key(value), name)
     return ground_of(match, code, keys, fields)
 
 

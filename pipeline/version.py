@@ -9,8 +9,8 @@ from typing import Final
 __all__ = ["STAGE_VERSIONS", "version"]
 
 STAGE_VERSIONS: Final[dict[str, str]] = {
-    "extract": "3",
-    "draft": "7",
+    "extract": "4",
+    "draft": "9",
     "locate": "7",
     "validate": "7",
     "mask": "4",

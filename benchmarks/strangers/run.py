@@ -138,10 +138,11 @@ def main() -> None:
     parser.add_argument("set", type=Path)
     parser.add_argument("--workspace", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--task", default="", help="id of the set's task in this workspace; default: task.txt")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    task = (asked.set / "task.txt").read_text(encoding="utf-8").strip()
+    task = asked.task or (asked.set / "task.txt").read_text(encoding="utf-8").strip()
     asked.out.mkdir(parents=True, exist_ok=True)
     scripts = sorted((asked.set / "agents").glob("*.sh"))
     with ThreadPoolExecutor(asked.workers) as pool:

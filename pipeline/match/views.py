@@ -142,12 +142,18 @@ class Holding:
         everything = np.arange(len(seen))
         yield _make_view(everything, last, code(f"{o.source} {o.record}" for o in seen), texts)
         columns = np.stack([files, headings, last, *levels, *factors], axis=1)
-        if len(self.sources) > 1:
-            both = files * len(texts) + last
-            rest = _merge(np.where((columns == files[:, None]) | (columns == last[:, None]), -1, columns))
-            named, line = np.unique(both, return_inverse=True)
-            joined = [f"{texts[pair // len(texts)]}: {texts[pair % len(texts)]}" for pair in named]
-            yield _make_view(everything, line, _count_repeats(line, rest), joined)
+        # a field for each file, or for each value of a factor: methods in rows, measures of each data set in columns
+        for outer in (*([files] if len(self.sources) > 1 else []), *factors):
+            part = np.flatnonzero(outer >= 0)
+            field = last[part]
+            if outer is not files and (field == field[:1]).all():
+                continue  # the values of the factor name its lines, see below
+            rest = _merge(np.where((columns == outer[:, None]) | (columns == last[:, None]), -1, columns)[part])
+            named, line = np.unique(outer[part] * len(texts) + field, return_inverse=True)
+            fields = [texts[pair % len(texts)] for pair in named]
+            if outer is files:
+                fields = [f"{texts[pair // len(texts)]}: {name}" for pair, name in zip(named, fields, strict=True)]
+            yield _make_view(part, line, _count_repeats(line, rest), fields)
         for line in (last, *levels, *factors, files):
             part = np.flatnonzero(line >= 0)
             if len(part):

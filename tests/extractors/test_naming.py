@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extractors.drafting import stated
-from extractors.naming import ClaimedCell, Naming, is_numeric, split_unit
+from extractors.naming import ClaimedCell, Naming, as_key, is_numeric, split_unit
 from pipeline.paper import Table
 from tests.extractors.drafting_documents import document, table
 
@@ -147,3 +147,13 @@ def test_units_of_headers(text: str, split: tuple[str, str | None]) -> None:
 def test_numeric_labels() -> None:
     assert all(map(is_numeric, ["20", "n = 80", "1,600", "0.4", "50%", "10K"]))
     assert not any(map(is_numeric, ["k-NN", "ResNet 50", "A", ""]))
+
+
+def test_numbers_of_a_sweep_have_the_name_of_the_key_that_holds_all_of_them() -> None:
+    sweep = table("Table 1", "Coverage (%) on Step.", [["Method", "0", "0.5", "1"], ["A", "89.3", "84.6", "81.5"]])
+    cell = ClaimedCell(1, 2)
+    tilted = named(sweep, keys={"0": "tilt", "0.5": "tilt", "1": "tilt"})
+    assert [(c.name, c.value) for c in tilted.of(cell)[2]] == [("Method", "A"), ("tilt", "0.5")]
+    some = named(sweep, keys={"0": "tilt", "1": "tilt"})  # 0 and 1 are held by many fields
+    assert [c.name for c in some.of(cell)[2]] == ["Method", "setting"]
+    assert as_key("0.50") == as_key("0.5") == "0.5"
