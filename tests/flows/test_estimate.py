@@ -60,9 +60,7 @@ def test_tasks_and_ledgers_are_taken_into_account(tmp_path: Path):
     assert (steps["experiments"].basis, steps["experiments"].calls) == ("assumed", 1)
 
 
-def test_a_paper_is_not_expected_to_give_more_tasks_than_it_has_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_paper_is_not_expected_to_give_more_tasks_than_it_has_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nine tasks were assumed of every paper: 158 calls were forecast for three pages with one table, 19 were made."""
     pdf = paper(tmp_path / "a.pdf", 3)
     sizes = iter([1, 7, 20, 20])
