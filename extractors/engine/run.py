@@ -28,7 +28,7 @@ from extractors.engine.said import Experiment, Experiments, SaidTask
 from extractors.index import LexicalIndex, units_of
 from pipeline.digests import digest_of
 from pipeline.errors import FailureKind
-from pipeline.llm import TOOL_NOTICE, Message, ModelClient, ModelError, PromptRef, load_prompt
+from pipeline.llm import TOOL_NOTICE, Message, ModelClient, ModelError, Parameters, PromptRef, load_prompt
 from pipeline.llm.counting import typical_text_tokens
 from pipeline.llm.untrusted import addressed_to_models
 from pipeline.locator import Chain, RepositoryIndex
@@ -65,6 +65,8 @@ _LOCATED: Final = frozenset({FailureKind.REFUSAL, FailureKind.INVALID_OUTPUT, Fa
 """Failures of one question; everything else (key, quota, budget, network, overload) is about all of them."""
 _CONVERSATION: Final = 30_000
 """Tokens of what a conversation adds to its beginning: 80,000 characters of results, and the answers."""
+_ANSWER: Final = 8192
+"""Tokens: a dozen each of steps, settings and requirements with their evidence are some 5,000 of JSON."""
 _READER: Final = 0.86
 """Share of kept-back tasks for which a reader with tree, README and a few searches named the right file first."""
 _LIST: Final = LoopLimits(turns=1)
@@ -180,6 +182,13 @@ class PaperReader:
         room = max(window // 2, window - self.client.config.parameters.max_output_tokens - _CONVERSATION)
         return room - typical_text_tokens(self._map) - typical_text_tokens(self._runs) - 1500
 
+    def _parameters(self) -> Parameters | None:
+        """Room for a whole task in one answer, where nobody set another and the window is not small."""
+        own, window = self.client.config.parameters, self.client.prices.context_window(self.client.config)
+        if own.max_output_tokens != Parameters().max_output_tokens or (window is not None and window < 4 * _ANSWER):
+            return None
+        return own.evolve(max_output_tokens=_ANSWER)
+
     def _begin(self) -> tuple[Message, ...]:
         return load_prompt(_PACKAGE, "paper").render(
             notice=TOOL_NOTICE, paper=self.listing.shown(self.left_out), map=self._map, runs=self._runs,
@@ -223,7 +232,7 @@ class PaperReader:
         with self.client.scope("stage", stage):
             return converse(
                 self.client, messages, tools=tools, answer=answer, check=check, limits=limits, prompt=prompt.ref,
-                reporter=reporter, stage=stage,
+                reporter=reporter, stage=stage, parameters=self._parameters(),
             )  # fmt: skip
 
 
@@ -274,7 +283,7 @@ def draft_with_model(
     ordered = sorted(
         zip(drafts, (choice for _, choice in made), strict=True), key=lambda item: -item[0].confidence
     )  # stable: the reader's order among equals
-    problems += _unclaimed(reader, rehearsed, drafts)
+    problems += _unclaimed(reader, rehearsed, drafts) if options.max_tasks is None else []
     if not drafts:
         problems.append(_problem(reader.document.title or "paper", "no result of this paper could be made a task"))
     config = reader.client.config

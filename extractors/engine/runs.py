@@ -152,7 +152,7 @@ def _held(match: TableMatch, document: Document, listing: Listing) -> str:
     """What a source holds of a table, cell by cell, and what it calls columns and rows."""
     name = listing.name_of(document.tables[match.table])
     cells = [cell for cell in match.cells if cell.part == 0]
-    told = f"{len(cells)} cells of {name}: {' '.join(f'r{cell.row}c{cell.column}' for cell in cells)}"
+    told = f"{len(cells)} cells of {name}: {_ranges(cells)}"
     missed = [cell for cell in match.missed if cell.part == 0]
     if missed:
         told += "; other numbers for " + ", ".join(
@@ -163,3 +163,25 @@ def _held(match: TableMatch, document: Document, listing: Listing) -> str:
     if match.fields:
         told += "; there called " + ", ".join(f"`{own}`: `{field}`" for own, field in match.fields[:_FIELDS])
     return told
+
+
+def _ranges(cells: Sequence[CellMatch]) -> str:
+    """`r2-7c1-8 r8c1`: cells as blocks of rows that have the same columns."""
+    columns: dict[int, list[int]] = {}
+    for cell in cells:
+        columns.setdefault(cell.row, []).append(cell.column)
+    blocks: dict[str, list[int]] = {}
+    for row in sorted(columns):
+        blocks.setdefault(_runs(sorted(columns[row])), []).append(row)
+    return " ".join(f"r{_runs(rows)}c{held}" for held, rows in blocks.items())
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """`1-3,5` of 1, 2, 3, 5."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)

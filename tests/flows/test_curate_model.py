@@ -128,7 +128,7 @@ def test_the_reader_sees_what_was_run_and_the_run_it_chose_binds_the_claims(
 
     workspace = curated(Watching())
     assert "`python study.py` in . (stated in README.md" in asked[0]
-    assert "gives 8 cells of T1: r1c1" in asked[0]
+    assert "gives 8 cells of T1: r1,3c1-3 r2c1-2; other" in asked[0]
     assert "other numbers for r2c3 (prints 0.0999, here" in asked[0]
     assert "`python show.py`" in asked[0]
     (task,) = workspace.tasks()

@@ -63,7 +63,7 @@ def test_runs_and_files_are_shown_with_the_cells_that_they_hold_and_without_time
     assert (
         "run 1: `python main.py` in . (stated in README.md:3)\n  ended well\n  wrote out.csv\n  gives 3 cells" in shown
     )
-    assert "gives 3 cells of T1: r1c1 r1c2 r2c1; other numbers for r3c1 (prints 1.5, here 1.5)" in shown
+    assert "gives 3 cells of T1: r1c1-2 r2c1; other numbers for r3c1 (prints 1.5, here 1.5)" in shown
     assert "there called `Moons`: `acc_moons`" in shown
     assert "run 2: `python gpu.py` in . (stated in README.md:3)\n  failed: no CUDA device" in shown
     assert "was not run: no time left" in shown
