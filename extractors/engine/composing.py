@@ -32,16 +32,15 @@ def why_no_task(checked: Checked) -> str:
     return ""
 
 
-def compose(listing: Listing, title: str, checked: Checked, claims: Sequence[NumericClaim], *, ran: int) -> Draft:
+def compose(listing: Listing, title: str, checked: Checked) -> Draft:
     """Make the draft.
 
     Args:
         listing: the paper.
         title: of the experiment.
-        checked: what holds; `why_no_task` has nothing against it.
-        claims: those of `checked`, with their places in the output of a run where one gave them.
-        ran: how many of them a run gave.
+        checked: what holds; `why_no_task` has nothing against it. Claims that a run gave have their places in it.
     """
+    claims = checked.claims
     expected = compose_expected(claims, [item.quote for item in checked.results])
     roles = roles_of(claims)
     probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
@@ -54,14 +53,15 @@ def compose(listing: Listing, title: str, checked: Checked, claims: Sequence[Num
         constant=_variables(design["constant"]), independent=_variables(design["independent"]),
         dependent=_variables(design["dependent"]), hyperparameters=checked.settings,
         evidence=_evidence(listing, checked, claims, design), sections=_sections(checked),
-        confidence=_confidence(checked, len(claims), ran),
+        confidence=_confidence(checked),
     )  # fmt: skip
 
 
-def _confidence(checked: Checked, claims: int, ran: int) -> float:
+def _confidence(checked: Checked) -> float:
     """Half of it for the share of what was said that holds, 0.3 for numbers that a run gave, 0.2 for a method."""
+    ran = sum(bool(claim.place) for claim in checked.claims) / len(checked.claims)
     held = checked.kept / max(checked.kept + len(checked.complaints), 1)
-    return round(0.5 * held + 0.3 * ran / claims + (0.2 if checked.steps else 0.0), 3)
+    return round(0.5 * held + 0.3 * ran + (0.2 if checked.steps else 0.0), 3)
 
 
 def _sentence(text: str) -> str:

@@ -399,6 +399,10 @@ def _write(
     said, checked = last[-1]
     problems += [_problem(item.title, f"dropped: {wrong}") for wrong in checked.complaints]
     problems += [_problem(item.title, note) for note in checked.notes]
+    run = rehearsed.behind(checked.usage) if checked.usage else None
+    if run is not None:
+        checked.claims, left_out = rehearsed.bound(checked.claims, run, reader.document)
+        problems += [_problem(item.title, told, Severity.INFO) for told in left_out]
     why_not = why_no_task(checked)
     written = Written(
         experiment=item, fate=f"no task: {why_not}" if why_not else "draft", answer=said,
@@ -406,10 +410,8 @@ def _write(
     )  # fmt: skip
     if why_not:
         return _Result(written=written, problems=(*problems, _problem(item.title, written.fate)))
-    run = rehearsed.behind(checked.usage) if checked.usage else None
-    claims = rehearsed.bound(checked.claims, run, reader.document) if run is not None else checked.claims
-    draft = compose(reader.listing, item.title, checked, claims, ran=sum(bool(claim.place) for claim in claims))
-    also = rehearsed.others(claims, run, reader.document)
+    draft = compose(reader.listing, item.title, checked)
+    also = rehearsed.others(checked.claims, run, reader.document)
     chain = Chain(sources=checked.sources, usage=checked.usage, confidence=1.0 if run is not None else _READER)
     choice = ReaderChain(
         chain=chain if checked.sources else None, not_found=checked.not_found, searched=tuple(toolbox.searched),

@@ -90,17 +90,28 @@ class Rehearsed(Record):
         wanted = _same(usage)
         return next((run for run in self.runs if run.ran and run.failure is None and _same(run.usage) == wanted), None)
 
-    def bound(self, claims: Sequence[NumericClaim], run: Rehearsal, document: Document) -> tuple[NumericClaim, ...]:
-        """The claims with their places in the output of a run, as far as it gave them."""
-        held = self._cells(run, document)
-        found = []
+    def bound(
+        self, claims: Sequence[NumericClaim], run: Rehearsal, document: Document
+    ) -> tuple[tuple[NumericClaim, ...], tuple[str, ...]]:
+        """The claims with their places in the output of a run, as far as it gave them; and what was left out.
+
+        A claim for which the run has another number is none.
+        """
+        held, other = self._cells(run, document), self._cells(run, document, missed=True)
+        found, left_out = [], []
         for claim in claims:
-            cell = held.get(_place(claim))
-            # what ran gave the number itself: the paper's own deviation says nothing of how far off a run may be
-            band = claim.band if cell is None else printed_band(claim.value, 10.0**-claim.decimals)
-            place = {} if cell is None else {"place": cell.place, "factor": cell.factor, "band": band}
-            found.append(claim.evolve(**place))
-        return tuple(found)
+            cell, differs = held.get(_place(claim)), other.get(_place(claim))
+            if cell is not None:
+                # what ran gave the number itself: the paper's own deviation says nothing of how far off a run may be
+                band = printed_band(claim.value, 10.0**-claim.decimals)
+                found.append(claim.evolve(place=cell.place, factor=cell.factor, band=band))
+            elif differs is None:
+                found.append(claim)
+            else:
+                where = f"row {differs.row}, column {differs.column}"
+                shown = f"{differs.observed * differs.factor:.6g}"
+                left_out.append(f"left out: {where} prints {claim.text}, and the run gives {shown}")
+        return tuple(found), tuple(left_out)
 
     def others(
         self, claims: Sequence[NumericClaim], own: Rehearsal | None, document: Document
@@ -125,13 +136,13 @@ class Rehearsed(Record):
         }
         return sorted(shipped & set(run.reads) - set(run.writes))
 
-    def _cells(self, run: Rehearsal, document: Document) -> dict[object, CellMatch]:
-        """Place in the paper -> what the run gave for it."""
+    def _cells(self, run: Rehearsal, document: Document, *, missed: bool = False) -> dict[object, CellMatch]:
+        """Place in the paper -> what the run gave for it; `missed`: where that is another number."""
         source = f"run:{run.candidate.key}"
         found: dict[object, CellMatch] = {}
         for match in self.matches:
             table = document.tables[match.table]
-            for cell in () if self._copied(match, run) else match.cells:
+            for cell in () if self._copied(match, run) else match.missed if missed else match.cells:
                 if cell.source == source and cell.part == 0:
                     found.setdefault(
                         (table.label, table.place_of(cell.row, cell.column)[0], cell.row, cell.column), cell

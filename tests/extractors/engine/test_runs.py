@@ -76,12 +76,20 @@ def test_the_run_that_a_chain_is_binds_its_claims_to_places() -> None:
     known = Rehearsed(runs=(run("main"),), matches=(match("run:main", GIVEN),))
     found = known.behind((Usage(argv=("python", "main.py"), directory="./", reason="other words"),))
     assert found == known.runs[0]
-    bound = known.bound(CLAIMS, known.runs[0], PAPER)
+    bound, left_out = known.bound(CLAIMS, known.runs[0], PAPER)
+    assert left_out == ()
     assert [item.place for item in bound] == ["at 1 1", "at 1 2", "at 2 1", ""]
     assert (bound[0].factor, bound[0].band.source) == (100.0, "printed precision")
     assert bound[3] == CLAIMS[3]
     assert known.behind((Usage(argv=("python", "main.py", "--fast")),)) is None
     assert Rehearsed(runs=(run("main", failure=FailureKind.RUN_FAILED),)).behind(known.runs[0].usage) is None
+
+
+def test_a_number_that_the_run_gives_otherwise_is_no_claim() -> None:
+    known = Rehearsed(runs=(run("main"),), matches=(match("run:main", GIVEN, missed=((2, 2),)),))
+    bound, left_out = known.bound(CLAIMS, known.runs[0], PAPER)
+    assert [item.text for item in bound] == ["81.2", "77.4", "86.5"]
+    assert left_out == ("left out: row 2, column 2 prints 79.9, and the run gives 1.5",)
 
 
 def test_another_run_that_gives_half_of_the_numbers_gives_the_answer_away() -> None:
@@ -100,6 +108,6 @@ def test_numbers_that_a_run_reads_from_what_is_committed_are_no_evidence() -> No
     assert "but reads them from old.csv, which the repository ships: that computes nothing" in known.shown(
         PAPER, LISTING
     )
-    assert {item.place for item in known.bound(CLAIMS, copying, PAPER)} == {""}
-    assert known.bound(CLAIMS, computing, PAPER)[0].place == "at 1 1"
+    assert {item.place for item in known.bound(CLAIMS, copying, PAPER)[0]} == {""}
+    assert known.bound(CLAIMS, computing, PAPER)[0][0].place == "at 1 1"
     assert known.others(CLAIMS, computing, PAPER) == ()
