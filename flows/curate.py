@@ -229,6 +229,7 @@ def _stages(
         repeats=options.repeats,
         reporter=reporter,
         engine=engine,
+        reader=drafted.reader,
     )
     tasks = [with_prompts(_task_of(item, paper, snapshot, info), drafted.prompts) for item in drafts.drafts]
     if drafted.choices:

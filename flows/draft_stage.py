@@ -23,7 +23,7 @@ from pipeline.store import Workspace, WorkspaceInfo
 from pipeline.version import STAGE_VERSIONS
 
 if TYPE_CHECKING:
-    from extractors.engine.run import ReaderChain
+    from extractors.engine.run import PaperReader, ReaderChain
     from extractors.engine.runs import Rehearsed
 
 __all__ = ["Drafted", "describe_model", "draft", "draft_by_reader"]
@@ -41,6 +41,7 @@ class Drafted:
     prompts: tuple[PromptRef, ...] = ()
     choices: tuple[ReaderChain, ...] = ()
     """What a reader chose to carry them out, in their order; empty where they were made by rules."""
+    reader: PaperReader | None = None
 
 
 def draft(
@@ -119,7 +120,7 @@ def draft_by_reader(
     _say_what_was_dropped(found.drafts, workspace, info, reporter)
     if not found.drafts.drafts:
         _say_why_nothing(found.drafts, engine, reporter)
-    return Drafted(found.drafts, found.reading.prompts, found.choices)
+    return Drafted(found.drafts, found.reading.prompts, found.choices, reader)
 
 
 def _key(info: WorkspaceInfo, document: Document) -> dict[str, object]:

@@ -38,7 +38,7 @@ from pipeline.task import NotFound, Status, Task
 from pipeline.version import STAGE_VERSIONS
 
 if TYPE_CHECKING:
-    from extractors.engine.run import ReaderChain
+    from extractors.engine.run import PaperReader, ReaderChain
     from extractors.engine.runs import Rehearsed
     from pipeline.reader.gate import Choice
     from pipeline.reader.loop import Conversation
@@ -69,6 +69,8 @@ class TaskStages:
     reporter: Reporter
     engine: ModelEngine | None = None
     """Locates, words requirements and looks at runs with a model; None: keyless."""
+    reader: PaperReader | None = None
+    """Wrote the tasks, and mends those that their runs do not bear out."""
 
     def process(
         self, tasks: Sequence[Task], queries: Sequence[TaskQuery], evidence: Sequence[RunEvidence] = ()
@@ -155,6 +157,7 @@ class TaskStages:
             repeats=self.repeats,
             reporter=Details(self.reporter, "validate"),
             engine=self.engine,
+            reader=self.reader,
         )
 
     def validated(self, located: Located) -> Task:
@@ -277,6 +280,8 @@ class TaskStages:
     def _key(self, stage: str, value: Record) -> dict[str, str]:
         """What a stage depends on: its version, the value it starts from, the snapshot, the options and the model."""
         engine = {} if self.engine is None else {"engine": model_stages_digest(self.engine)}
+        if self.reader is not None:
+            engine["beginning"] = self.reader.digest
         if self.engine is not None and self.settings.write_scripts:
             engine["write_scripts"] = "yes"
         return engine | {

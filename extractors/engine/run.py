@@ -56,7 +56,7 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
-PROMPTS: Final = ("paper", "experiments", "task")
+PROMPTS: Final = ("paper", "experiments", "task", "mend")
 _PACKAGE: Final = "extractors.prompts"
 _STAGE: Final = "draft"
 _COMPONENT: Final = "extract.model"
@@ -287,7 +287,7 @@ def draft_with_model(
     if not drafts:
         problems.append(_problem(reader.document.title or "paper", "no result of this paper could be made a task"))
     config = reader.client.config
-    used = PROMPTS if chosen else PROMPTS[:2]
+    used = PROMPTS[:3] if chosen else PROMPTS[:2]
     reading = ModelReading(
         model=config.model, endpoint=config.endpoint or config.url, beginning=reader.digest, left_out=reader.left_out,
         prompts=tuple(ref for ref in engine_prompts() if ref.name in used), listed=listed,

@@ -15,7 +15,7 @@ from pipeline.reader.gate import ChosenCommand
 from pipeline.schema import Record
 
 __all__ = [
-    "Experiment", "Experiments", "SaidCells", "SaidCondition", "SaidFile", "SaidNumber",
+    "Experiment", "Experiments", "SaidCells", "SaidCondition", "SaidFile", "SaidMending", "SaidNumber",
     "SaidRequirement", "SaidResult", "SaidSetting", "SaidStep", "SaidTask", "SaidVariable",
 ]  # fmt: skip
 
@@ -155,3 +155,13 @@ class SaidTask(Record):
     not_found: str = Field(
         default="", max_length=600, description="why no file of the repository carries it out; empty with files"
     )
+
+
+class SaidMending(Record):
+    """Pass 3: what is changed of a task that its run did not bear out."""
+
+    why: str = Field(max_length=600, description="what went wrong, and why this mends it")
+    commands: tuple[ChosenCommand, ...] = Field(default=(), max_length=6, description="empty: as they were")
+    files: tuple[SaidFile, ...] = Field(default=(), max_length=20, description="empty: as they were")
+    keep: tuple[_Id, ...] = Field(default=(), max_length=100, description="ids of the claims that are kept; empty: all")
+    give_up: str = Field(default="", max_length=600, description="why nothing helps; empty with a change")

@@ -102,7 +102,7 @@ def curated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     settings = Settings(cache_dir=tmp_path / "cache", rehearsal_s=300, limits=Limits(wall_s=120), seeds=0)
     with ExitStack() as stack:
 
-        def start(reader: Reader, name: str = "work", **model: object) -> Workspace:
+        def start(reader: Reader, name: str = "work", rehearsal_s: float = 300, **model: object) -> Workspace:
             server = stack.enter_context(ProtocolServer(reader))
             monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
             out = Workspace(tmp_path / name)
@@ -110,7 +110,7 @@ def curated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
                 pdf=paper, repository=str(repository), out=out.root, sandbox="process", repeats=1, engine="model",
                 resume=out.exists(), model=ModelOptions(**model),
             )  # fmt: skip
-            curate(options, SilentReporter(), settings)
+            curate(options, SilentReporter(), settings.model_copy(update={"rehearsal_s": rehearsal_s}))
             return out
 
         yield start
@@ -169,3 +169,26 @@ def test_what_the_repository_has_no_code_for_is_no_task_and_says_so(curated: Cal
     assert task.truth.not_found is not None
     assert task.truth.not_found.reason == "reader: it only shows what is committed"
     assert task.truth.not_found.searched[0].startswith("read study.py")
+
+
+def test_a_task_that_its_run_contradicts_goes_back_to_the_reader_and_keeps_what_reproduces(
+    curated: Callable[..., Workspace],
+) -> None:
+    reader = Reader(files=("study.py",))
+    (task,) = curated(reader, rehearsal_s=0).tasks()
+    assert reader.asked.count("SaidMending") == 1
+    assert task.validation is not None
+    assert task.validation.verdict is Verdict.PASS, task.status_reason
+    assert "0.0999" not in {claim.text for claim in task.truth.expected.claims}
+    assert any("mended after `2 of 9 claims are contradicted" in problem.message for problem in task.problems)
+    assert "mend" in {name for name, _ in task.provenance.prompts}
+
+
+def test_a_reader_that_gives_up_leaves_the_task_as_its_run_left_it(curated: Callable[..., Workspace]) -> None:
+    class Tired(Reader):
+        def mending(self, inputs: dict[str, list[str]]) -> dict[str, Any]:
+            return super().mending(inputs) | {"give_up": "the table was changed by hand"}
+
+    (task,) = curated(Tired(files=("study.py",)), rehearsal_s=0).tasks()
+    assert task.status is Status.REJECTED
+    assert "not reproduced: study.py: 2 of 9 claims are contradicted" in task.status_reason

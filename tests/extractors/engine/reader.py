@@ -62,6 +62,8 @@ class Reader:
             return turns.tool_calls(turns.tool_call("submit", **self.experiments(inputs)))
         if schema == "SaidTask":
             return self.task(body, inputs)
+        if schema == "SaidMending":
+            return turns.tool_calls(turns.tool_call("submit", **self.mending(inputs)))
         return turns.structured(getattr(self, schema)(inputs))
 
     # --- pass 1 ---
@@ -166,6 +168,14 @@ class Reader:
         answer["commands"] = [*answer["commands"], {"argv": ["python", "elsewhere.py"], "directory": "."}]
         answer["requirements"] = [*answer["requirements"], {"text": "Print it.", "spans": ["nowhere.py:1-2"]}]
 
+    # --- pass 3 ---
+
+    def mending(self, inputs: dict[str, list[str]]) -> dict[str, Any]:
+        """Keeps what the run gave."""
+        seen = re.findall(r"^(c\d+): .*: the paper prints .*; the run gave [^,\n]*$", inputs["task"][0], re.M)
+        change = {"why": "the program computes the others otherwise", "commands": [], "files": [], "keep": seen}
+        return change | {"give_up": "" if seen else "it gives none of them"}
+
     # --- validation ---
 
     def StepWordings(self, inputs: dict[str, list[str]]) -> dict[str, Any]:  # noqa: N802
@@ -182,7 +192,8 @@ def schema_of(body: dict[str, Any]) -> str:
     for tool in body.get("tools", ()):
         if tool["function"]["name"] == "submit":
             wanted = set(tool["function"]["parameters"]["properties"])
-            return "Experiments" if "experiments" in wanted else "SaidTask" if "question" in wanted else "AgentAnswer"
+            named = {"experiments": "Experiments", "question": "SaidTask", "give_up": "SaidMending"}
+            return next((schema for name, schema in named.items() if name in wanted), "AgentAnswer")
     named = body.get("response_format", {}).get("json_schema", {}).get("name")
     titles = re.findall(r'"title":\s?"(\w+)"', all_text(body))
     return named or next(title for title in reversed(titles) if title in vars(Reader))

@@ -263,7 +263,7 @@ def test_a_budget_stops_before_it_is_passed_and_a_resumed_run_pays_for_nothing_t
         assert ledger.totals().calls == calls
     result = read(snapshot, limited(None))
     assert len(server.requests) == total
-    assert dumped(result) == dumped(reference)
+    assert (result.drafts, result.choices) == (reference.drafts, reference.choices)
     assert {record.stage for record in ledger.records()} == {"experiments", "tasks"}
 
 
