@@ -35,15 +35,14 @@ from pipeline.digests import file_digest
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
 from pipeline.files import remove_tree
 from pipeline.progress import Reporter
-from pipeline.sandbox.base import Command, Gpus, Image, Limits, RunResult, RunSpec, Sandbox
+from pipeline.sandbox.base import Command, Gpus, Image, Limits, RunResult, RunSpec, Sandbox, is_container
 from pipeline.schema import Problem, Severity
 from pipeline.scratch import scratch_directory
 from pipeline.task import Verdict
 from pipeline.validation.observation import Observation
 from pipeline.validation.outputs import read_file, read_run
-from pipeline.witness.launch import can_witness, permute_data_files, with_witness
-from pipeline.witness.read import read_witness
 from pipeline.witness.records import Perturbation, WitnessReport
+from pipeline.witness.run import run_witnessed
 
 __all__ = ["PATCH", "execution_limits", "refuse_interrupted", "validate_execution"]
 
@@ -205,8 +204,8 @@ class _Rerun:
         self.reported: Mapping[str, float] = response.conclusion.numbers if response else {}
         self.changed = {change.path for change in checkout.changes()}
         self.problems: list[Problem] = list(checkout.outward_links())
-        self.witnessing = can_witness(sandbox)
-        if sandbox.name == "process":
+        self.contained = is_container(sandbox)
+        if not self.contained:
             message = "re-executed in the process sandbox, which isolates less than a container"
             self.problems.append(_problem("sandbox", message, Severity.INFO))
 
@@ -288,20 +287,11 @@ class _Rerun:
         """Why no perturbed run is made at all."""
         if self.perturbing.mode == "off":
             return "not asked for"
-        if not self.witnessing:
+        if not self.contained:
             return f"the {self.sandbox.name} sandbox cannot carry a witness"
         if plain.result.failure is not None or verdict is not Verdict.PASS:
             return "it does not run again as it is"
         return "" if todo else "how the task's own numbers answer was not learnt when it was validated"
-
-    def _tree(self, perturbation: Perturbation) -> tuple[Path, int]:
-        """The tree of a run; with permuted labels a copy whose given data files lost their tie between columns."""
-        if perturbation is not Perturbation.PERMUTED:
-            return self.checkout.tree, 0
-        tree = self.scratch / "permuted"
-        remove_tree(tree)
-        shutil.copytree(self.checkout.tree, tree, symlinks=True)
-        return tree, permute_data_files(tree, sorted(_given_files(tree) - self.changed))
 
     def _given_functions(self) -> tuple[tuple[str, str], ...]:
         """Functions of the task's own chain that lie in files which the agent was given and left as they are."""
@@ -329,25 +319,23 @@ class _Rerun:
         command = Command(argv=("bash", REPRODUCE))
         gpus = Gpus(count=self.limits.gpus) if self.limits.gpus else None
         spec = RunSpec(commands=(command,), limits=execution_limits(self.limits), drop=_CACHES, gpus=gpus)
-        if self.task.truth is not None and self.sandbox.name == "docker":
+        if self.task.truth is not None and self.contained:
             # the author's own paths, where the original's run has them: a submission may start from the original's code
             spec = spec.evolve(links=self.task.truth.mapped)
-            spec = spec if self.task.data is None else with_data(spec, self.task.data)
+        if self.task.data is not None:
+            spec = with_data(spec, self.task.data)  # the process sandbox refuses it
         self.reporter.step(_STAGE, f"{self.task.id}: bash {REPRODUCE}")
-        if not self.witnessing:
-            perturbation = None
-        tree, permuted = self.checkout.tree, 0
-        if perturbation is not None:
-            tree, permuted = self._tree(perturbation)
-            spec = with_witness(
-                spec, perturbation=perturbation, amount=_AMOUNT, python=environment_spec(self.task).python,
-                scratch=self.scratch / "witness", permute=self._given_functions(),
+        tree, witness = self.checkout.tree, None
+        if perturbation is None or not self.contained:
+            result = self.sandbox.run(image, tree, spec, out=log, owner=self.owner)
+        else:
+            result, witness = run_witnessed(
+                spec, image, tree, perturbation=perturbation, amount=_AMOUNT,
+                python=environment_spec(self.task).python, permute=self._given_functions(),
+                data=sorted(_given_files(tree) - self.changed), sandbox=self.sandbox, scratch=self.scratch, out=log,
+                owner=self.owner,
             )  # fmt: skip
-        result = self.sandbox.run(image, tree, spec, out=log, owner=self.owner)
         refuse_interrupted(result, self.task.id)
-        witness = None
-        if perturbation is not None:
-            witness = read_witness(log, perturbation=perturbation, amount=_AMOUNT).evolve(files_permuted=permuted)
         result = without_copies(result, shipped, self.problems)
         seen, complaints = read_run(result, log, (command,))
         self.problems += [item for item in (*result.problems, *complaints) if item not in self.problems]

@@ -15,13 +15,13 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from evaluation.families.registry import family_rules
 from evaluation.recipes import NOT_BUILT
 from evaluation.releases import release_repository
 from evaluation.task import EvaluationTask, private_digest
-from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.files import read_record
 from pipeline.formats.release_tables import MaskRecipe, archive_name
 from pipeline.progress import Reporter
 from pipeline.schema import Problem, StoredRecord
@@ -92,13 +92,9 @@ def load_imported_release(
 
 
 def _read(path: Path, model: type[RecordT]) -> RecordT:
-    try:
-        return model.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID, str(path), f"cannot be read: {str(error).splitlines()[0]}",
-            consequence="There are no tasks to evaluate", next_step="Import the release again",
-        ) from error  # fmt: skip
+    return read_record(
+        path, model, consequence="There are no tasks to evaluate", next_step="Import the release again"
+    )  # fmt: skip
 
 
 def _experiment(

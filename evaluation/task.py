@@ -42,9 +42,8 @@ class EvaluationTask(Record):
 
     @property
     def data(self) -> KeptData | None:
-        """What the original's runs download; agents and re-executions get the same, where it is in the cache."""
-        kept = self.truth.data if self.truth else None
-        return kept if kept is not None and kept.directory.is_dir() else None
+        """What the original's runs download: agents and re-executions get the same, or are not started."""
+        return self.truth.data if self.truth else None
 
     @property
     def claims(self) -> tuple[NumericClaim, ...]:

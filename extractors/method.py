@@ -12,7 +12,7 @@ from extractors.answers import states_answer
 from pipeline.locator.text import tokens
 from pipeline.paper import Section, SectionKind
 from pipeline.task import Draft, Expected, TableEvidence, TextEvidence
-from pipeline.validation.numbers import find_numbers
+from pipeline.validation.numbers import absolute_values
 
 __all__ = ["Method"]
 
@@ -54,7 +54,7 @@ class Method:
             code: text of the files behind the numbers; nothing is borne out by none.
             expected: the outcome, which must stay hidden.
         """
-        spoken, settings = frozenset(tokens(code)), _fractions(code)
+        spoken, settings = frozenset(tokens(code)), absolute_values(code, fractions=True)
         probe = Draft(slug="probe", question="-", method="-", expected=expected, confidence=0)
         scored: list[tuple[float, Line]] = []
         told = self._told(expected)
@@ -67,7 +67,7 @@ class Method:
             if line.order > told and (section is None or section.kind is not SectionKind.APPENDIX):
                 continue
             held = self._sum(words & spoken)
-            if held >= _BORNE_OUT * self._sum(words) and _fractions(line.text) <= settings:
+            if held >= _BORNE_OUT * self._sum(words) and absolute_values(line.text, fractions=True) <= settings:
                 scored.append((held, line))
         near = {line.passage for _, line in scored}
         telling = {
@@ -100,9 +100,3 @@ def _opening(sections: Sequence[Section]) -> tuple[Section, ...]:
     top = min((section.level for section in body), default=0)
     starts = [number for number, section in enumerate(body) if section.level == top]
     return tuple(body[: starts[1]]) if len(starts) > 1 else ()
-
-
-def _fractions(text: str) -> frozenset[float]:
-    """The numbers that print with digits behind a point, without their sign."""
-    found = [number for line in text.splitlines() for number in find_numbers(line) if "." in number.text]
-    return frozenset(abs(number.value) for number in found)

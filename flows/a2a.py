@@ -343,10 +343,7 @@ class _Told:
 
     def __init__(self, reporter: Reporter, tell: Callable[[str], object]) -> None:
         self._reporter, self._tell = reporter, tell
-
-    def start(self, stage: str, total: int | None = None) -> None:
-        """See `Reporter.start`."""
-        self._reporter.start(stage, total)
+        self.start, self.end, self.warn = reporter.start, reporter.end, reporter.warn
 
     def step(self, stage: str, message: str) -> None:
         """See `Reporter.step`."""
@@ -357,11 +354,3 @@ class _Told:
         """See `Reporter.note`."""
         self._reporter.note(stage, message)
         self._tell(message)
-
-    def end(self, stage: str, message: str = "") -> None:
-        """See `Reporter.end`."""
-        self._reporter.end(stage, message)
-
-    def warn(self, message: str) -> None:
-        """See `Reporter.warn`."""
-        self._reporter.warn(message)

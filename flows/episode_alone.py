@@ -92,19 +92,17 @@ def leave_no_orphans(root: Path, record: RunRecord, *, here: bool) -> None:
     """
     if not here:
         return
-    for task in sorted(record.tasks):
-        for repeat in range(record.repeats):
-            lock = episode_folder(root, task, repeat).root / _LOCK
-            if not lock.is_file():
-                continue
-            if is_locked(lock):
-                raise ExpbenchError(
-                    FailureKind.WORKSPACE_LOCKED, str(root),
-                    f"episode {task}/{repeat} is under way as a run of its own",
-                    consequence="No episode was run", next_step="Wait for it, or cancel it in Prefect",
-                )  # fmt: skip
-            if scores_of(root, task, repeat) is None:
-                open_sandbox("docker").reap(episode_owner(root, task, repeat))
+    for task, repeat in record.episodes:
+        lock = episode_folder(root, task, repeat).root / _LOCK
+        if not lock.is_file():
+            continue
+        if is_locked(lock):
+            raise ExpbenchError(
+                FailureKind.WORKSPACE_LOCKED, str(root), f"episode {task}/{repeat} is under way as a run of its own",
+                consequence="No episode was run", next_step="Wait for it, or cancel it in Prefect",
+            )  # fmt: skip
+        if scores_of(root, task, repeat) is None:
+            open_sandbox("docker").reap(episode_owner(root, task, repeat))
 
 
 def _run(prepared: Prepared, task: EvaluationTask, repeat: int, reporter: Reporter) -> EpisodeScores:

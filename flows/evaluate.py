@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +25,8 @@ from evaluation.task import EvaluationTask
 from flows.engines import ModelOptions
 from flows.evaluation_checks import (
     agent_sandbox,
+    blocked_tasks,
+    matching,
     obstacles,
     require_available,
     require_judge,
@@ -70,10 +71,11 @@ def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
             lambda: require_launch(agent, options, tasks),
         )  # fmt: skip
         found = obstacles(checks)
+        blocked = {error.object: error.cause for error in blocked_tasks(tasks)}
     from evaluation.lock import environment_spec
 
     availability = agent.availability()
-    open_tasks = [task for task in tasks if not task.blocked]
+    open_tasks = [task for task in tasks if task.id not in blocked]
     episodes = len(tasks) * options.repeats
     rounds = -(-len(open_tasks) * options.repeats // options.workers)
     return EvaluationPlan(
@@ -86,7 +88,7 @@ def plan(options: EvaluateOptions, reporter: Reporter) -> EvaluationPlan:
         judge=_judge_name(options),
         episodes=episodes,
         tasks=tuple(task.id for task in tasks),
-        blocked=tuple((task.id, task.blocked) for task in tasks if task.blocked),
+        blocked=tuple(blocked.items()),
         environments=len({environment_spec(task).digest for task in open_tasks}),
         longest_hours=round(rounds * options.limits.wall_s / 3600, 2),
         obstacles=tuple(
@@ -142,6 +144,8 @@ def evaluate(options: EvaluateOptions, reporter: Reporter, carry_out: CarryOut |
         tasks = load_chosen(options, root / _WORKSPACES, reporter)
         record = _record(options, agent, tasks)
         require_launch(agent, options, tasks)
+        for error in blocked_tasks(tasks):
+            reporter.warn(str(error))
         begin_run(root, record)
         leave_no_orphans(root, record, here=carry_out is None)
         prepared = Prepared(options=options, record=record, tasks=tuple(tasks), agent=agent, client=client)
@@ -232,30 +236,21 @@ def load_chosen(options: EvaluateOptions, scratch: Path, reporter: Reporter) -> 
     from evaluation.ablations import ablate, parse_ablation
     from evaluation.sources import load_tasks
 
-    only: tuple[str, ...] = ()
-    if options.tasks:  # first without repositories: those of the tasks that are not asked for are not built
-        all_tasks, _ = load_tasks(options.source, scratch=scratch, reporter=reporter, build=False)
-        only = tuple(task.id for task in all_tasks if _matches(task.id, options.tasks))
-    build = bool(only) or not options.tasks
-    found, problems = load_tasks(options.source, scratch=scratch, reporter=reporter, only=only, build=build)
+    # first without repositories: those of the tasks that are not asked for are not built
+    found, problems = load_tasks(options.source, scratch=scratch, reporter=reporter, build=not options.tasks)
     for problem in problems:
         reporter.warn(f"{problem.where}: {problem.message}")
-    chosen = [task for task in found if _matches(task.id, options.tasks)]
-    if not chosen:
-        raise ExpbenchError(
-            FailureKind.USAGE, str(options.source),
-            f"none of its {len(found)} task(s) matches {', '.join(options.tasks)}" if found else "holds no task",
-            consequence="No episode was run",
-            next_step="Choose among: " + (", ".join(task.id for task in found[:20]) or "(none)"),
-        )  # fmt: skip
+    chosen = matching(found, options.tasks, options.source, "No episode was run")
+    if options.tasks:
+        only = tuple(task.id for task in chosen)
+        chosen, more = load_tasks(options.source, scratch=scratch, reporter=reporter, only=only)
+        for problem in more:
+            if problem not in problems:
+                reporter.warn(f"{problem.where}: {problem.message}")
     if not options.ablation:
         return chosen
     ablation = parse_ablation(options.ablation)
     return [ablate(task, ablation).task for task in chosen]
-
-
-def _matches(task: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatch.fnmatchcase(task, pattern) for pattern in patterns)
 
 
 def _record(options: EvaluateOptions, agent: AgentAdapter, tasks: Sequence[EvaluationTask]) -> RunRecord:

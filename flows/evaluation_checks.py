@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluation.agents.base import AgentAdapter
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
     from pipeline.llm import PriceList
 
 __all__ = [
-    "agent_sandbox", "obstacles", "require_available", "require_judge", "require_launch", "require_no_secrets",
-    "upstreams_and_prices", "without_unused_model",
+    "agent_sandbox", "blocked_tasks", "matching", "obstacles", "require_available", "require_judge", "require_launch",
+    "require_no_secrets", "upstreams_and_prices", "without_unused_model",
 ]  # fmt: skip
 
 
@@ -80,6 +83,13 @@ def require_launch(agent: AgentAdapter, options: EvaluateOptions, tasks: Sequenc
         except ExpbenchError as error:
             if error.failure.cause is Cause.USER:
                 raise
+
+
+def blocked_tasks(tasks: Sequence[EvaluationTask]) -> tuple[ExpbenchError, ...]:
+    """Why tasks cannot be carried out here, one error a task: each of their episodes would be blocked."""
+    from evaluation.harness.workspace import require_task
+
+    return obstacles([partial(require_task, task) for task in tasks])
 
 
 def require_judge(options: EvaluateOptions) -> None:
@@ -160,6 +170,25 @@ def _upstreams(options: EvaluateOptions) -> tuple[Upstream, ...]:
             consequence="No episode was run",
             next_step="Set the key of the endpoint that your agent's protocol belongs to (docs/models.md)",
         )
+    return found
+
+
+def matching(
+    tasks: Sequence[EvaluationTask], patterns: Sequence[str], source: Path, consequence: str
+) -> list[EvaluationTask]:
+    """The tasks whose id matches one of the patterns; all where there are none.
+
+    Raises:
+        ExpbenchError: `USAGE`: that is no task.
+    """
+    found = [task for task in tasks if not patterns or any(fnmatch.fnmatchcase(task.id, item) for item in patterns)]
+    if not found:
+        raise ExpbenchError(
+            FailureKind.USAGE, str(source),
+            f"none of its {len(tasks)} task(s) matches {', '.join(patterns)}" if tasks else "holds no task",
+            consequence=consequence,
+            next_step="Choose among: " + (", ".join(task.id for task in tasks[:20]) or "(none)"),
+        )  # fmt: skip
     return found
 
 

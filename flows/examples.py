@@ -18,15 +18,14 @@ How an example is kept, relative to its directory:
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import yaml
 from pydantic import Field, ValidationError
 
+from pipeline._git.run import run_git
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Record
 from pipeline.scratch import scratch_directory
@@ -256,48 +255,24 @@ def _commit(repository: Path, message: str, date: str, links: Mapping[str, str] 
 
 
 def _git(repository: Path, *arguments: str, date: str | None = None) -> str:
-    """Run git without any configuration of the machine or the user, and without hooks; returns its output.
+    """Run git in a repository; returns its output.
 
     Raises:
         ExpbenchError: git is missing or fails.
     """
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "LC_ALL": "C",
-        "HOME": os.devnull,
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_CEILING_DIRECTORIES": str(repository.parent),
-    }
+    who: dict[str, str] = {}
     for role in ("AUTHOR", "COMMITTER"):
-        environment |= {f"GIT_{role}_NAME": _AUTHOR, f"GIT_{role}_EMAIL": _EMAIL}
+        who |= {f"GIT_{role}_NAME": _AUTHOR, f"GIT_{role}_EMAIL": _EMAIL}
         if date is not None:
-            environment[f"GIT_{role}_DATE"] = date
-    options = ("core.autocrlf=false", "core.fileMode=true", f"core.hooksPath={os.devnull}", "commit.gpgSign=false",
-               "tag.gpgSign=false", "gc.auto=0", "core.attributesFile=")  # fmt: skip
-    command = ["git", *(part for option in options for part in ("-c", option)), *arguments]
-    try:
-        done = subprocess.run(
-            command, cwd=repository, env=environment, capture_output=True, encoding="utf-8", check=False
-        )
-    except FileNotFoundError as error:
+            who[f"GIT_{role}_DATE"] = date
+    done = run_git(None, *arguments, extra_env=who, options=("-C", str(repository)))
+    if done.code:
         raise ExpbenchError(
-            FailureKind.TOOL_MISSING,
-            "git",
-            "not found on the PATH",
-            consequence="The example's repository cannot be made",
-            next_step="Install git (Debian, Ubuntu: apt-get install git)",
-        ) from error
-    if done.returncode:
-        raise ExpbenchError(
-            FailureKind.INTERNAL,
-            f"git {arguments[0]}",
-            f"failed with exit code {done.returncode}: {done.stderr.strip()}",
+            FailureKind.INTERNAL, f"git {arguments[0]}", f"failed with exit code {done.code}: {done.stderr}",
             consequence="The example's repository was not made",
             next_step="Report this with the output of `git --version`",
-        )
-    return done.stdout
+        )  # fmt: skip
+    return done.stdout.decode("utf-8", "replace")
 
 
 def _same(found: Path, fresh: Path, info: ExampleInfo) -> bool:

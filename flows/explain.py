@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from flows.stages_alone import read_record
 from flows.validate_stage import snapshot_of
 from masking.partial import MaskPolicy
 from masking.plan import plan_mask
@@ -50,7 +49,7 @@ def explain_mask(workspace: Workspace, task_id: str, policy: MaskPolicy | None =
             hits=leaks.hits if leaks is not None else (), accepted=leaks.accepted if leaks is not None else (),
         )  # fmt: skip
     snapshot = snapshot_of(workspace, task, Snapshot.load(workspace.root / "repository"))
-    document = read_record(workspace.paper_dir(workspace.info().paper_id) / "document.json", Document)
+    document = workspace.read_json(workspace.paper_dir(workspace.info().paper_id) / "document.json", Document)
     plan = plan_mask(task, snapshot, documents=(document,), paper_sha256=document.sha256, policy=policy)
     return Explanation(
         task=task.id, status=task.status.value, source="planned", masked=plan.paths, problems=plan.problems

@@ -7,14 +7,14 @@ process of the same run; a budget counts what earlier processes spent.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal
 
 from flows.engines import ModelOptions
 from pipeline.llm import Budget, BudgetLimits, CallLedger, ExchangeStore, ModelClient, model_config_from_environment
 
-__all__ = ["GradingEngine", "grading_model", "limited", "recorded_model"]
+__all__ = ["GradingEngine", "grading_model", "limited", "recorded_model", "score_model"]
 
 GradingEngine = Literal["keyless", "model"]
 
@@ -36,6 +36,13 @@ def grading_model(engine: GradingEngine, options: ModelOptions, root: Path) -> I
         return
     with recorded_model(options, root / "judge", "judge") as client:
         yield client
+
+
+def score_model(
+    engine: GradingEngine, name: str | None, directory: Path | None
+) -> AbstractContextManager[ModelClient | None]:
+    """The model that scores one submission, recorded in `directory` where there is one; None: keyless."""
+    return nullcontext() if engine == "keyless" else recorded_model(ModelOptions(name=name), directory, "score")
 
 
 @contextmanager

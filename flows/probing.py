@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from evaluation.closed_book import ClosedBookProbe, probe_closed_book
 from evaluation.sources import load_tasks
 from flows.engines import ModelOptions, fails_here
+from flows.evaluation_checks import matching
 from flows.grading_model import recorded_model
-from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import ModelClient, ModelError
 from pipeline.progress import Reporter
 from pipeline.schema import StoredRecord
@@ -66,15 +65,7 @@ def probe(
     """
     with scratch_directory() as scratch:
         tasks, _ = load_tasks(source, scratch=Path(scratch), reporter=reporter, build=False)
-    chosen = [task for task in tasks if not patterns or any(fnmatch.fnmatchcase(task.id, item) for item in patterns)]
-    if not chosen:
-        raise ExpbenchError(
-            FailureKind.USAGE,
-            str(source),
-            f"none of its {len(tasks)} task(s) matches {', '.join(patterns)}" if patterns else "holds no task",
-            consequence="Nothing was asked",
-            next_step="`expbench show` lists the tasks of a workspace",
-        )
+    chosen = matching(tasks, patterns, source, "Nothing was asked")
     options = (limits or ModelOptions()).evolve(name=model)
     with recorded_model(options, record, "probe") as client:
         return _ask(chosen, client, client.config.model, reporter)

@@ -11,7 +11,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +41,7 @@ from pipeline.store import Workspace
 from pipeline.survey import list_candidates
 from pipeline.task import Requirement, SourceScript, Status, Task
 from pipeline.validation.environments import Environments
-from pipeline.validation.numbers import find_numbers
+from pipeline.validation.numbers import absolute_values
 from pipeline.validation.observation import Observation
 from pipeline.validation.outputs import read_file
 from pipeline.validation.places import places_of
@@ -229,18 +229,21 @@ def _said(document: Document, snapshot: Snapshot, held: Sequence[_Held], committ
 
     What its code sets, and what stands in a committed file that it reads, it did not compute.
     """
-    code = {item.source.name: _code_of(snapshot, item) for item in held}
-    known: dict[str, set[float]] = {
-        name: {abs(number.value) for line in text.splitlines() for number in find_numbers(line)}
-        for name, text in code.items()
-    }
+    runs = {item.source.name: item for item in held}
     shipped = {item.source.name: item for item in committed}
-    for item in held:
-        for path in shipped.keys() & set(_rehearsal(item).reads):
-            known[item.source.name] |= {abs(number.value) for number in shipped[path].observations}
+
+    @cache
+    def code(name: str) -> str:
+        return _code_of(snapshot, runs[name])
+
+    @cache
+    def known(name: str) -> frozenset[float]:
+        read = shipped.keys() & set(_rehearsal(runs[name]).reads)
+        return absolute_values(code(name)).union(*([abs(n.value) for n in shipped[path].observations] for path in read))
+
     matches = match_prose(
         document, [(item.source, item.observations) for item in held],
-        lambda source, value: value in known[source.name],
+        lambda source, value: value in known(source.name),
     )  # fmt: skip
     counts = Counter(match.source for match in matches)
     taken: set[str] = set()
@@ -249,7 +252,7 @@ def _said(document: Document, snapshot: Snapshot, held: Sequence[_Held], committ
         own = tuple(m for m in matches if m.source == item.source.name and m.printed not in taken)
         taken |= {match.printed for match in own}
         if own:
-            result.append(Said(item.source.name, own, item.by_place, code[item.source.name]))
+            result.append(Said(item.source.name, own, item.by_place, code(item.source.name)))
     return result
 
 

@@ -6,8 +6,9 @@ Non-goal: running or grading anything; all of it is read from the runs' director
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from evaluation.episode import EpisodeFolder
 from evaluation.failures import Taxonomy, find_failures
@@ -19,17 +20,18 @@ from evaluation.report.summary import Summary, summarise
 from evaluation.report.tables import UNKNOWN, Table, all_tables, percent, range_text
 from evaluation.scores import EpisodeScores
 from evaluation.statistics import Comparison, compare_metrics
+from flows.engines import ModelOptions
+from flows.grading_model import recorded_model
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import write_text
+from pipeline.files import read_record, write_text
+from pipeline.llm import model_config_from_environment
+from pipeline.llm.config import find_key
 from pipeline.progress import Reporter
 from pipeline.schema import Record
 
-if TYPE_CHECKING:
-    from pipeline.llm import ModelClient
-
 __all__ = [
     "ComparisonReport", "Format", "Report", "compare_runs", "comparison_tables", "failures_of", "make_report",
-    "model_client", "report_text", "tables_of", "write_report",
+    "report_text", "tables_of", "write_report",
 ]  # fmt: skip
 
 Format = Literal["html", "md", "csv", "parquet", "json"]
@@ -159,14 +161,22 @@ def tables_of(report: Report) -> tuple[Table, ...]:
     return all_tables(report.summary, report.taxonomy)
 
 
-def failures_of(run: Path, *, client: ModelClient | None, reporter: Reporter) -> tuple[Taxonomy, Path]:
+def failures_of(run: Path, *, model: ModelOptions | None, reporter: Reporter) -> tuple[Taxonomy, Path]:
     """Make the failure taxonomy of a run and keep it in the run as `failures.json`.
 
+    Args:
+        run: the run's directory; a model's calls are kept there, so that the same question is never paid twice.
+        model: who reads; None: the keyless engine.
+        reporter: progress.
+
     Raises:
-        ExpbenchError: as `make_report`, and of the model layer.
+        ExpbenchError: as `make_report`; `AUTHENTICATION`, the model has no key; and others of the model layer.
     """
     results = load_results([run])
-    taxonomy = find_failures(_folders(results), client=client, reporter=reporter)
+    if model is not None:
+        find_key(model_config_from_environment(model.name))
+    with nullcontext() if model is None else recorded_model(model, run / "failures", "failures") as client:
+        taxonomy = find_failures(_folders(results), client=client, reporter=reporter)
     path = run / FAILURES_FILE
     write_text(path, taxonomy.model_dump_json(indent=1) + "\n")
     return taxonomy, path
@@ -276,33 +286,6 @@ def _side(mean: float | None, whole: Estimate) -> str:
     return f"{percent(mean)} [{range_text((whole.low, whole.high))}]"
 
 
-def model_client(run: Path, model: str | None, budget_usd: float | None) -> ModelClient:
-    """The model that reads failures; its calls are kept in the run, so that the same question is never paid twice.
-
-    Raises:
-        ExpbenchError: `USAGE`, no model is named; `RECORD_INVALID`, there is no run; `AUTHENTICATION`, no key.
-    """
-    from decimal import Decimal
-
-    from pipeline.llm import (
-        Budget,
-        BudgetLimits,
-        CallLedger,
-        ExchangeStore,
-        ModelClient,
-        model_config_from_environment,
-    )
-    from pipeline.llm.config import find_key
-
-    load_results([run])
-    config = model_config_from_environment(model)
-    find_key(config)
-    ledger = CallLedger(run / "failures" / "calls.jsonl")
-    limits = BudgetLimits(usd=None if budget_usd is None else Decimal(str(budget_usd)))
-    budget = Budget("failures", limits, already=ledger.spent())
-    return ModelClient(config, store=ExchangeStore(run / "failures" / "exchanges"), ledger=ledger, budget=budget)
-
-
 def _difference(item: Comparison) -> str:
     if item.difference is None:
         return UNKNOWN
@@ -367,21 +350,13 @@ def _stored(runs: Sequence[Path]) -> Taxonomy | None:
     """The taxonomy that `expbench failures` kept in the run; several runs have none in common."""
     if len(runs) != 1:
         return None
-    from pydantic import ValidationError
-
     path = runs[0] / FAILURES_FILE
-    try:
-        return Taxonomy.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
+    if not path.is_file():
         return None
-    except ValidationError as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID,
-            str(path),
-            f"is not a failure taxonomy: {str(error).splitlines()[0]}",
-            consequence="No report was written",
-            next_step=f"Run `expbench failures {runs[0]}` again, or remove the file",
-        ) from error
+    return read_record(
+        path, Taxonomy, consequence="No report was written",
+        next_step=f"Run `expbench failures {runs[0]}` again, or remove the file",
+    )  # fmt: skip
 
 
 def _public(taxonomy: Taxonomy) -> Taxonomy:

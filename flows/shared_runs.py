@@ -12,11 +12,9 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
 from pipeline.digests import digest_of, tree_digest
 from pipeline.errors import FAILURES, Cause
-from pipeline.files import replace_directory
+from pipeline.files import find_record, replace_directory
 from pipeline.progress import Reporter
 from pipeline.sandbox import BuildSpec, Image, RunResult, RunSpec, Sandbox, SandboxStatus
 
@@ -45,7 +43,7 @@ class SharedRuns:
     def run(self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str) -> RunResult:
         """The run with this image, tree, spec and repeat (the name of `out`): executed now, or copied when finished."""
         kept = self._kept(image, tree, spec, out.name)
-        result = _read(kept / "result.json")
+        result = find_record(kept / "result.json", RunResult)
         if result is None:
             with replace_directory(kept) as fresh:
                 result = self._sandbox.run(image, tree, spec, out=fresh / "out", owner=owner)
@@ -68,7 +66,7 @@ class SharedRuns:
             result: how it went.
         """
         kept = self._kept(image, tree, spec, repeat)
-        if _read(kept / "result.json") is None:
+        if find_record(kept / "result.json", RunResult) is None:
             with replace_directory(kept) as fresh:
                 shutil.copytree(out, fresh / "out", symlinks=True)
                 (fresh / "result.json").write_text(result.model_dump_json(), encoding="utf-8")
@@ -81,10 +79,3 @@ class SharedRuns:
         run = spec.witness or spec.model_dump(mode="json")
         key = digest_of({"image": image.digest, "tree": tree_digest(tree), "spec": run, "repeat": repeat})
         return self._root / key[:32]
-
-
-def _read(path: Path) -> RunResult | None:
-    try:
-        return RunResult.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, ValidationError):
-        return None

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
-from typing import TypeVar
 
 from extractors.drafting import DraftResult
 from flows.chains import Located, with_chain
@@ -37,9 +35,8 @@ from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.task import Draft, MaskedPath, SourceScript, Status, Task, Verdict
 
-__all__ = ["advance", "mask_task", "open_stages", "read_record", "validate_task"]
+__all__ = ["advance", "mask_task", "open_stages", "validate_task"]
 
-ModelT = TypeVar("ModelT", Document, DraftResult)
 _CONFIG = re.compile(r"\.(ya?ml|json|toml|ini|cfg|conf)$", re.IGNORECASE)
 _WRAPPER = re.compile(r"(\.(sh|bash|zsh)|(^|/)makefile)$", re.IGNORECASE)
 
@@ -173,7 +170,7 @@ def open_stages(
                 settings=settings,
                 sandbox=sandbox if fresh else SharedRuns(sandbox, workspace.root / ".runs"),
                 snapshot=Snapshot.load(workspace.root / "repository"),
-                document=read_record(directory / "document.json", Document),
+                document=workspace.read_json(directory / "document.json", Document),
                 pdf=directory / "paper.pdf",
                 repeats=info.inputs.repeats,
                 reporter=reporter,
@@ -192,24 +189,6 @@ def _engine(workspace: Workspace, settings: Settings, reads: bool) -> Iterator[M
     options = ModelOptions()
     with closing(open_model(model_config(options, workspace), options, workspace, settings)) as engine:
         yield engine
-
-
-def read_record(path: Path, model: type[ModelT]) -> ModelT:
-    """A record that an earlier stage wrote.
-
-    Raises:
-        ExpbenchError: `RECORD_INVALID`.
-    """
-    try:
-        return model.model_validate_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID,
-            str(path),
-            f"cannot be read as {model.__name__}: {str(error).splitlines()[0]}",
-            consequence="The stage was not run",
-            next_step="Run the same `expbench curate` with --resume: it writes the file again",
-        ) from error
 
 
 def _saved(stages: TaskStages, task: Task) -> Task:
@@ -260,7 +239,7 @@ def _located_again(stages: TaskStages, task: Task) -> Located:
 
 def _draft_of(stages: TaskStages, task: Task) -> Draft:
     path = stages.workspace.paper_dir(task.paper.id) / "drafts.json"
-    for draft in read_record(path, DraftResult).drafts:
+    for draft in stages.workspace.read_json(path, DraftResult).drafts:
         if f"{task.paper.id}-{draft.slug}" == task.id:
             return draft
     raise ExpbenchError(

@@ -43,6 +43,7 @@ __all__ = ["ValidateStage", "model_stages_digest", "snapshot_of", "written_tree"
 
 _MENDINGS: Final = 2
 """How often a reader may mend a task."""
+_MODEL: Final = "validate.model"
 _REQUIREMENTS: Final = "requirements"
 """Component of the problem that says why nothing is known of what ran."""
 
@@ -136,7 +137,7 @@ class ValidateStage:
             except ModelError as error:
                 if not fails_here(error):
                     raise
-                return _noted(tried.task, f"it was not mended: {error.cause}"), tried.report
+                return tried.task.noted(_MODEL, f"it was not mended: {error.cause}"), tried.report
             if found is None:
                 break
             expected = tried.task.truth.expected
@@ -145,7 +146,8 @@ class ValidateStage:
                 kept = unbound(kept)
             truth = located.task.truth.evolve(expected=restate_expected(expected, kept))
             base = located.task.evolve(truth=truth, problems=tried.task.problems)
-            base = _noted(with_prompts(base, [found.prompt]), f"mended after `{tried.report.reason}`: {found.why}")
+            what = f"mended after `{tried.report.reason}`: {found.why}"
+            base = with_prompts(base, [found.prompt]).noted(_MODEL, what)
             again = self._looked_at(self.attempts.attempt(base, found.chain, f"mended-{number}"))
             if rank_of(again.report) < rank_of(tried.report):
                 break
@@ -180,7 +182,7 @@ class ValidateStage:
         except ModelError as error:
             if not fails_here(error):
                 raise
-            return _noted(otherwise, f"no script was written: {error.cause}")
+            return otherwise.noted(_MODEL, f"no script was written: {error.cause}")
         if script is None:
             return otherwise
         base = with_prompts(base, [script.prompt])
@@ -195,13 +197,13 @@ class ValidateStage:
         report = tried.report
         why = report.reason
         if report.verdict is Verdict.PASS:
-            task = _noted(tried.task.evolve(validation=report), f"its script was {by}: a reviewer has to look")
+            task = tried.task.evolve(validation=report).noted(_MODEL, f"its script was {by}: a reviewer has to look")
             task = stage._answering(_supported(task, report))
             if task.status is Status.VALIDATED:
                 return stage._worded(task)
             why = task.status_reason
         remove_tree(written_tree(self.workspace, base.id))
-        return _noted(otherwise, f"a script that {script.model} wrote did not pass either: {why}")
+        return otherwise.noted(_MODEL, f"a script that {script.model} wrote did not pass either: {why}")
 
     def _looked_at(self, tried: Tried) -> Tried:
         """A passed attempt with the model's opinion of its last run beside the rules'; never kinder than theirs."""
@@ -225,7 +227,7 @@ class ValidateStage:
         except ModelError as error:
             if not fails_here(error):
                 raise
-            problem = Problem(component="validate.model", where=task.id, message=f"no second opinion: {error.cause}")
+            problem = Problem(component=_MODEL, where=task.id, message=f"no second opinion: {error.cause}")
             return Tried(task, report.evolve(problems=(*report.problems, problem)))
         task = with_prompts(task, opinion.prompts)
         report = report.evolve(monitor=(*report.monitor, *opinion.problems))
@@ -235,7 +237,7 @@ class ValidateStage:
             report = report.evolve(verdict=Verdict.FAIL, reason=reason)
         elif opinion.verdict is Verdict.UNKNOWN:
             message = f"{opinion.model} could not settle whether the outcome was computed: a reviewer has to look"
-            problem = Problem(component="validate.model", where=task.id, message=message)
+            problem = Problem(component=_MODEL, where=task.id, message=message)
             report = report.evolve(problems=(*report.problems, problem))
         return Tried(task, report)
 
@@ -282,8 +284,7 @@ class ValidateStage:
         why = "none of its runs is recorded" if ended else "nothing ran"
         if seen:
             why = "no step of the repository's Python code was seen running"
-        problem = Problem(component=_REQUIREMENTS, where=task.id, message=f"requirements unknown: {why}")
-        return task.evolve(problems=(*task.problems, problem))
+        return task.noted(_REQUIREMENTS, f"requirements unknown: {why}")
 
     def _worded(self, task: Task) -> Task:
         """The requirements of a validated task in a model's words; their lines stay."""
@@ -299,9 +300,7 @@ class ValidateStage:
         except ModelError as error:
             if not fails_here(error):
                 raise
-            message = f"the requirements keep the words of the code: {error.cause}"
-            problem = Problem(component="requirements.model", where=task.id, message=message)
-            return task.evolve(problems=(*task.problems, problem))
+            return task.noted("requirements.model", f"the requirements keep the words of the code: {error.cause}")
         truth = task.truth.evolve(requirements=described.requirements)
         worded = task.evolve(truth=truth, problems=(*task.problems, *described.problems))
         return with_prompts(worded, [described.prompt])
@@ -417,11 +416,6 @@ def _tellable(report: ValidationReport) -> str:
     if report.matches and not any(run.failure for run in report.runs):
         return "it ran, and does not reproduce what the paper reports"
     return report.reason
-
-
-def _noted(task: Task, message: str) -> Task:
-    problem = Problem(component="validate.model", where=task.id, message=message)
-    return task.evolve(problems=(*task.problems, problem))
 
 
 def _unbound(task: Task) -> Task:

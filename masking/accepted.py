@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import write_text
+from pipeline.files import read_record, write_text
 from pipeline.schema import StoredRecord
 from pipeline.task import AcceptedHit, LeakReport
 
@@ -36,14 +34,8 @@ def accepted_hits(directory: Path) -> tuple[AcceptedHit, ...]:
     path = directory / FILE_NAME
     if not path.is_file():
         return ()
-    try:
-        return _AcceptedFile.model_validate_json(path.read_bytes()).accepted
-    except (OSError, ValidationError) as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID, str(path), f"cannot be read: {str(error).splitlines()[0]}",
-            consequence="It is not known which leaks a reviewer accepted, so none was",
-            next_step="Correct the file or remove it",
-        ) from error  # fmt: skip
+    consequence = "It is not known which leaks a reviewer accepted, so none was"
+    return read_record(path, _AcceptedFile, consequence=consequence, next_step="Correct the file or remove it").accepted
 
 
 def accept_hits(

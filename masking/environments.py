@@ -23,7 +23,7 @@ from masking.probe import MIN_EXACT, Probe
 from masking.records import MaskPlan
 from masking.sources import background, masked_sources, references
 from pipeline.repository import Snapshot
-from pipeline.sandbox import Command, Image, Limits, RunSpec, Sandbox
+from pipeline.sandbox import Command, Image, Limits, RunSpec, Sandbox, is_container
 from pipeline.schema import Problem, Severity
 from pipeline.scratch import scratch_directory
 from pipeline.task import LeakHit, Task
@@ -97,7 +97,7 @@ def scan_environment(
     found = EnvironmentFindings()
     probe = _probe(task, snapshot, plan)
     _packages(found, probe, task, snapshot, plan, image, sandbox, out, owner)
-    if sandbox.name == "docker":
+    if is_container(sandbox):
         _image(found, probe, image)
     return found
 

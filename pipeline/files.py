@@ -9,10 +9,55 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.errors import ExpbenchError, FailureKind
 
-__all__ = ["exclusive_lock", "is_locked", "remove_tree", "replace_directory", "write_bytes", "write_text"]
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+ModelT = TypeVar("ModelT", bound="BaseModel")
+
+__all__ = [
+    "exclusive_lock",
+    "find_record",
+    "is_locked",
+    "read_record",
+    "remove_tree",
+    "replace_directory",
+    "write_bytes",
+    "write_text",
+]
+
+
+def read_record(path: Path, model: type[ModelT], *, consequence: str, next_step: str) -> ModelT:
+    """A record that was written as JSON.
+
+    Args:
+        path: its file.
+        model: what it is.
+        consequence: of its not being readable.
+        next_step: what makes it readable again.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`: it is not there, or cannot be read as such a record.
+    """
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ExpbenchError(
+            FailureKind.RECORD_INVALID, str(path),
+            f"cannot be read as {model.__name__.lstrip('_')}: {str(error).splitlines()[0]}",
+            consequence=consequence, next_step=next_step,
+        ) from error  # fmt: skip
+
+
+def find_record(path: Path, model: type[ModelT]) -> ModelT | None:
+    """A record that was written as JSON; None where there is none, or one of another version: it is made again."""
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -23,13 +23,13 @@ stage depended on. A record whose key differs is stale and the stage runs again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
 from pipeline.digests import digest_of, text_digest
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import write_text
+from pipeline.files import read_record, write_text
 from pipeline.ledger import Ledger
 from pipeline.schema import Problem, Record, StoredRecord
 from pipeline.task import (
@@ -48,6 +48,7 @@ from pipeline.yamlio import dump_yaml, load_yaml
 __all__ = ["Inputs", "Workspace", "WorkspaceInfo"]
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+_AGAIN: Final = "Run the same `expbench curate` with --resume: it writes the file again"
 
 
 class Inputs(Record):
@@ -154,7 +155,7 @@ class Workspace:
                 consequence="There is nothing to show or to work on",
                 next_step="Name the directory that `expbench curate --out` wrote",
             )
-        return self._read_json(self.info_path, WorkspaceInfo)
+        return self.read_json(self.info_path, WorkspaceInfo)
 
     def write_info(self, info: WorkspaceInfo) -> None:
         """Write the head."""
@@ -237,7 +238,7 @@ class Workspace:
             )
         public = load_yaml(directory / "task.yaml", PublicTask)
         truth = load_yaml(directory / "truth.yaml", _TruthFile)
-        evidence = self._read_json(directory / "evidence.json", _EvidenceFile)
+        evidence = self.read_json(directory / "evidence.json", _EvidenceFile)
         return Task.model_validate(
             {name: getattr(public, name) for name in PublicTask.model_fields}
             | {
@@ -273,20 +274,16 @@ class Workspace:
         write_if_changed(path, value.model_dump_json(indent=1) + "\n")
 
     def _read_optional(self, path: Path, model: type[ModelT]) -> ModelT | None:
-        return self._read_json(path, model) if path.is_file() else None
+        return self.read_json(path, model) if path.is_file() else None
 
     @staticmethod
-    def _read_json(path: Path, model: type[ModelT]) -> ModelT:
-        try:
-            return model.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError) as error:
-            raise ExpbenchError(
-                FailureKind.RECORD_INVALID,
-                str(path),
-                f"cannot be read as {model.__name__}: {str(error).splitlines()[0]}",
-                consequence="The workspace was not changed",
-                next_step="Run the same `expbench curate` with --resume: it writes the file again",
-            ) from error
+    def read_json(path: Path, model: type[ModelT]) -> ModelT:
+        """A record that a stage wrote.
+
+        Raises:
+            ExpbenchError: `RECORD_INVALID`: it is not there, or cannot be read.
+        """
+        return read_record(path, model, consequence="The workspace was not changed", next_step=_AGAIN)
 
 
 def write_if_changed(path: Path, text: str) -> None:

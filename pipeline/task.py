@@ -341,6 +341,10 @@ class Task(PublicTask):
     reviews: tuple[Review, ...] = ()
     problems: tuple[Problem, ...] = ()
 
+    def noted(self, component: str, message: str) -> Task:
+        """With a problem that is about the task as a whole."""
+        return self.evolve(problems=(*self.problems, Problem(component=component, where=self.id, message=message)))
+
     def public(self) -> PublicTask:
         """The half that an agent may see, built from the fields of `PublicTask` by name."""
         return PublicTask.model_validate({name: getattr(self, name) for name in PublicTask.model_fields})

@@ -141,9 +141,17 @@ class RemoteAgentStep(AgentStep):
         """Have a task carried out elsewhere; writes `trajectory.jsonl` and `agent/`.
 
         Raises:
-            ExpbenchError: `NETWORK`, `PROTOCOL_BROKEN`, `REMOTE_SILENT`: nothing is known of the agent; `INTERRUPTED`.
+            ExpbenchError: `NETWORK`, `PROTOCOL_BROKEN`, `REMOTE_SILENT`: nothing is known of the agent; `INTERRUPTED`;
+                `DATA_UNAVAILABLE`: the runs of the task download, and what they got cannot be sent.
         """
         assert task.masked_repository is not None, "blocked tasks do not get here"
+        if task.data is not None:
+            raise ExpbenchError(
+                FailureKind.DATA_UNAVAILABLE, task.id,
+                f"its runs download {len(task.data.files)} file(s), which only containers of this machine are given",
+                consequence="It was not carried out, and its scores are blocked, not 0",
+                next_step="Evaluate it here (`expbench evaluate`), or leave it out with --tasks",
+            )  # fmt: skip
         for old in (folder.agent_logs, folder.trajectory, folder.submission):
             remove_tree(old)
         folder.agent_logs.mkdir(parents=True)

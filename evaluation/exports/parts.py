@@ -76,6 +76,8 @@ def not_exportable(task: EvaluationTask) -> str:
     """Why a task cannot be carried out by another harness; empty when it can."""
     if task.blocked or task.masked_repository is None:
         return task.blocked or "its masked repository is not at hand"
+    if task.data is not None:
+        return f"its runs download {len(task.data.files)} file(s), which only containers of expbench are given"
     if task.truth is None:
         return "the source holds no ground truth: there would be nothing to verify with"
     if not task.claims:

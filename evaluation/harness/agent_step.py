@@ -27,8 +27,8 @@ from evaluation.task import EvaluationTask
 from evaluation.trajectory import End, Event, LimitHit, Note, TrajectoryHead, Utterance
 from evaluation.trajectory_io import TrajectoryWriter, write_trajectory
 from pipeline.data.phase import with_data
-from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import remove_tree
+from pipeline.errors import FailureKind
+from pipeline.files import read_record, remove_tree
 from pipeline.llm.prices import PriceList
 from pipeline.sandbox.base import Image, RunResult, StopHandle, StoppableSandbox
 from pipeline.schema import Problem, StoredRecord
@@ -65,15 +65,10 @@ def read_agent_run(folder: EpisodeFolder) -> AgentRun:
     Raises:
         ExpbenchError: `RECORD_INVALID`.
     """
-    path = folder.agent_logs / "run.json"
-    try:
-        return AgentRun.model_validate_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID, str(path), f"cannot be read: {str(error).splitlines()[0]}",
-            consequence="The submission cannot be taken",
-            next_step=f"Remove {folder.root} and run the same command with --resume: the episode is run again",
-        ) from error  # fmt: skip
+    return read_record(
+        folder.agent_logs / "run.json", AgentRun, consequence="The submission cannot be taken",
+        next_step=f"Remove {folder.root} and run the same command with --resume: the episode is run again",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -150,7 +145,7 @@ class AgentStep:
                     launch, more, self.limits, inbox=inbox, harness=harness, gateway=gateway is not None,
                     egress=bool(self.allow), gpu_type=self.gpu_type,
                 )  # fmt: skip
-                if task.data is not None and not self.allow and self.sandbox.name == "docker":
+                if task.data is not None and not self.allow:
                     spec = with_data(spec, task.data)  # an agent that may reach hosts fetches for itself
                 result = self.sandbox.run(image, tree, spec, out=out, owner=self.owner, stop=stop)
                 totals = GatewayTotals() if gateway is None else gateway.totals()

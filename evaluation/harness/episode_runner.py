@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from pydantic import BaseModel
 
@@ -28,7 +28,7 @@ from evaluation.harness.agent_step import AgentStep, no_companion, read_agent_ru
 from evaluation.harness.graders import Graders
 from evaluation.harness.stoppable import Stoppable
 from evaluation.harness.submission_reader import take_submission
-from evaluation.harness.workspace import build_image, workspace_after
+from evaluation.harness.workspace import build_image, require_task, workspace_after
 from evaluation.integrity.monitor import with_execution
 from evaluation.lock import EpisodeLock, lock_episode
 from evaluation.scores import EpisodeScores, EpisodeStatus
@@ -36,7 +36,7 @@ from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import ExecutionReport, Grader, IntegrityReport, Judgement
 from pipeline.errors import Cause, ExpbenchError, FailureKind
-from pipeline.files import remove_tree
+from pipeline.files import find_record, remove_tree
 from pipeline.progress import Reporter
 from pipeline.sandbox.base import Image, StopHandle
 from pipeline.scratch import scratch_directory
@@ -56,9 +56,6 @@ _BLOCKING: Final = frozenset(
     }
 )  # fmt: skip
 """The task cannot be carried out here, whoever tries."""
-
-ModelT = TypeVar("ModelT", bound=BaseModel)
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -99,14 +96,7 @@ def episode_folder(root: Path, task: str, repeat: int) -> EpisodeFolder:
 
 def load_state(folder: EpisodeFolder) -> EpisodeState | None:
     """The state of an episode; None where it has not begun or its file is of another version."""
-    return _read(folder.state, EpisodeState)
-
-
-def _read(path: Path, model: type[ModelT]) -> ModelT | None:
-    try:
-        return model.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None
+    return find_record(folder.state, EpisodeState)
 
 
 class _Episode:
@@ -153,7 +143,7 @@ class _Episode:
         return self._score()
 
     def _scores_of_finished(self) -> EpisodeScores | None:
-        return _read(self.folder.scores, EpisodeScores) if Step.SCORE in self.state.finished else None
+        return find_record(self.folder.scores, EpisodeScores) if Step.SCORE in self.state.finished else None
 
     def _save(self, **changes: object) -> None:
         self.state = self.state.evolve(**changes)
@@ -193,8 +183,7 @@ class _Episode:
     # --- steps
 
     def _prepare(self) -> None:
-        if self.task.blocked or self.task.masked_repository is None:
-            raise _blocked(self.task.id, self.task.blocked or "there is no masked repository to work in")
+        require_task(self.task)
         self._image()
 
     def _image(self) -> Image:
@@ -239,7 +228,7 @@ class _Episode:
         remove_tree(self.folder.agent_logs / "workspace")
 
     def _execution(self) -> None:
-        integrity = _read(self.folder.integrity, IntegrityReport)
+        integrity = find_record(self.folder.integrity, IntegrityReport)
         if integrity is not None and integrity.verdict is Verdict.FAIL and not self.graders.execute_all:
             self.folder.execution.unlink(missing_ok=True)
             return
@@ -263,9 +252,9 @@ class _Episode:
     def _score(self) -> EpisodeScores:
         """The row, whatever happened; and the lock beside it."""
         done = set(self.state.finished)
-        integrity = _read(self.folder.integrity, IntegrityReport) if Step.INTEGRITY in done else None
-        execution = _read(self.folder.execution, ExecutionReport) if Step.EXECUTION in done else None
-        judgement = _read(self.folder.judgement, Judgement) if Step.JUDGE in done else None
+        integrity = find_record(self.folder.integrity, IntegrityReport) if Step.INTEGRITY in done else None
+        execution = find_record(self.folder.execution, ExecutionReport) if Step.EXECUTION in done else None
+        judgement = find_record(self.folder.judgement, Judgement) if Step.JUDGE in done else None
         lock = self._lock(integrity, judgement)
         write_if_changed(self.folder.root / "lock.json", lock.model_dump_json(indent=1) + "\n")
         scores = score_episode(
@@ -289,7 +278,7 @@ class _Episode:
         )  # fmt: skip
 
     def _handed_in(self) -> Submission:
-        submission = _read(self.folder.submission / "submission.json", Submission)
+        submission = find_record(self.folder.submission / "submission.json", Submission)
         if submission is None:
             raise ExpbenchError(
                 FailureKind.RECORD_INVALID, str(self.folder.submission), "holds no submission that can be read",
@@ -307,14 +296,6 @@ class _Episode:
     @staticmethod
     def _write(path: Path, value: BaseModel) -> None:
         write_if_changed(path, value.model_dump_json(indent=1) + "\n")
-
-
-def _blocked(task: str, reason: str) -> ExpbenchError:
-    return ExpbenchError(
-        FailureKind.DATA_UNAVAILABLE, task, reason,
-        consequence="It was not carried out, and its scores are blocked, not 0",
-        next_step="Provide what is missing and run with --resume, or leave the task out with --tasks",
-    )  # fmt: skip
 
 
 def _interrupted(reason: str) -> ExpbenchError:

@@ -75,9 +75,9 @@ class RunRecord(StoredRecord):
     """Version that made it."""
 
     @property
-    def episodes(self) -> int:
-        """How many there are."""
-        return len(self.tasks) * self.repeats
+    def episodes(self) -> list[tuple[str, int]]:
+        """(task, repeat) of each, in order."""
+        return [(task, repeat) for task in sorted(self.tasks) for repeat in range(self.repeats)]
 
 
 def task_digest(task: EvaluationTask) -> str:
@@ -147,11 +147,7 @@ def read_run(root: Path) -> RunRecord:
 
 def states(root: Path, record: RunRecord) -> list[tuple[str, int, EpisodeState | None]]:
     """(task, repeat, state) of every episode of a run, in order; None: not begun."""
-    return [
-        (task, repeat, load_state(episode_folder(root, task, repeat)))
-        for task in sorted(record.tasks)
-        for repeat in range(record.repeats)
-    ]
+    return [(task, repeat, load_state(episode_folder(root, task, repeat))) for task, repeat in record.episodes]
 
 
 def run_episodes(

@@ -12,14 +12,42 @@ from typing import Final
 
 from evaluation.lock import environment_spec
 from evaluation.task import EvaluationTask
+from pipeline.data.phase import require_data
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.progress import Reporter
 from pipeline.sandbox.base import Image, RunResult, Sandbox
 
-__all__ = ["build_image", "workspace_after", "write_inbox"]
+__all__ = ["build_image", "require_task", "workspace_after", "write_inbox"]
 
 LAUNCHER: Final = "launch.py"
 _PROGRAMS: Final = {LAUNCHER: "pipeline.network._inside", "watch.py": "evaluation.harness._inside"}
+
+
+def require_task(task: EvaluationTask) -> None:
+    """Can an agent be given this task here, with all that the original's runs have?
+
+    Raises:
+        ExpbenchError: `DATA_UNAVAILABLE`, it is blocked, or the cache of this machine lacks what its runs download: an
+            agent without it would be scored for what it was not given.
+    """
+    if task.blocked or task.masked_repository is None:
+        raise _blocked(task, task.blocked or "there is no masked repository to work in", "Provide what is missing")
+    if task.data is None:
+        return
+    try:
+        require_data(task.data)
+    except ExpbenchError as error:
+        raise _blocked(
+            task, f"what its runs download is not at hand: {error.object}: {error.cause}", error.next_step
+        ) from error
+
+
+def _blocked(task: EvaluationTask, cause: str, next_step: str) -> ExpbenchError:
+    return ExpbenchError(
+        FailureKind.DATA_UNAVAILABLE, task.id, cause,
+        consequence="It was not carried out, and its scores are blocked, not 0",
+        next_step=f"{next_step} and run with --resume, or leave the task out with --tasks",
+    )  # fmt: skip
 
 
 def build_image(task: EvaluationTask, sandbox: Sandbox, *, logs: Path, owner: str, reporter: Reporter) -> Image:

@@ -7,7 +7,6 @@ class of their own: they lower accuracy and coverage, and are left out of F1 and
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -182,8 +181,3 @@ def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     left, right = Counter(label for label, _ in pairs), Counter(given for _, given in pairs)
     expected = sum(left[name] * right[name] for name in left) / total**2
     return None if expected == 1 else (observed - expected) / (1 - expected)
-
-
-def to_jsonl(labels: Iterable[Label]) -> str:
-    """Labels as a file's text."""
-    return "".join(json.dumps(label.model_dump(mode="json", exclude_defaults=True)) + "\n" for label in labels)

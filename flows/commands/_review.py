@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from flows.commands.shared import escape, print_value
+from flows.commands.shared import escape, print_json
 from flows.progress import TerminalReporter
 from flows.refresh import refresh_page
 from flows.review import (
@@ -65,8 +65,7 @@ def ask_in_prefect(workspace: Workspace, as_json: bool) -> None:
 
     server_answers()
     made = enqueue_reviews(workspace)
-    if as_json:
-        print_value([item.model_dump(mode="json") for item in made], True)
+    if print_json(made, as_json):
         return
     console = Console()
     for item in made:
@@ -77,8 +76,7 @@ def ask_in_prefect(workspace: Workspace, as_json: bool) -> None:
 def show_queue(workspace: Workspace, as_json: bool) -> None:
     """The queue, the most doubtful first."""
     queue = queue_of(workspace)
-    if as_json:
-        print_value([entry.model_dump(mode="json") for entry in queue], True)
+    if print_json(queue, as_json):
         return
     console = Console()
     table = Table(box=None, padding=(0, 2, 0, 0))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, print_value
+from flows.commands.model_options import as_decimal
+from flows.commands.shared import Json, print_json, print_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -174,8 +175,7 @@ def solve(
         if client is not None:
             client.close()
     rows = table(episodes)
-    if json_output:
-        print_value([row.model_dump(mode="json") for row in rows], True)
+    if print_json(rows, json_output):
         return
     shown = [row.model_dump(exclude={"by_tier", "model"}) | dict(row.by_tier) for row in rows]
     _table(shown)
@@ -206,9 +206,7 @@ def simulations(
         print_value(rows, True) if json_output else _table(rows)
         return
     checks = validate()
-    if json_output:
-        print_value([item.model_dump(mode="json") for item in checks], True)
-    else:
+    if not print_json(checks, json_output):
         columns = {"simulation", "name", "reference", "measured", "expected", "passed"}
         _table([item.model_dump(include=columns) for item in checks])
     if not all(item.passed for item in checks):
@@ -222,16 +220,13 @@ def _player(
         from evaluation.families.causal.solvers import solve as play
 
         return (lambda task, repeat: play(task, solver, repeat)), None
-    from decimal import Decimal
-
     from evaluation.families.causal.model_solver import solve_with_model
     from pipeline.llm import Budget, BudgetLimits, CallLedger, ModelClient, model_config_from_environment
 
     client = ModelClient(
-        model_config_from_environment(model),
-        ledger=CallLedger(run / "calls.jsonl"),
-        budget=Budget(limits=BudgetLimits(usd=Decimal(str(max_usd)))) if max_usd is not None else None,
-    )
+        model_config_from_environment(model), ledger=CallLedger(run / "calls.jsonl"),
+        budget=Budget(limits=BudgetLimits(usd=as_decimal(max_usd))) if max_usd is not None else None,
+    )  # fmt: skip
     return (lambda task, repeat: solve_with_model(task, client, repeat=repeat)), client
 
 

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import typer
 from rich.console import Console
 
-from flows.commands.model_options import (
-    BudgetUsd,
-    Exchanges,
-    MaxCalls,
-    MaxTokens,
-    NoCache,
-    Refresh,
-    Replay,
-    model_options,
-)
+from flows.commands.model_options import AskModel, model_group
+from flows.commands.option_groups import with_options
 from flows.commands.shared import (
     Json,
     ScaleOption,
     WriteScripts,
     escape,
+    print_json,
     print_value,
     resumable,
     settings_with,
@@ -33,13 +26,42 @@ from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
     from flows.curate import CurateOptions, Plan
+    from flows.outcome import Outcome
 
 __all__ = ["app"]
 
 app = typer.Typer()
-_MODEL: Final = "With a language model"
-"""Heading of the options that only the model engine heeds."""
 _RUNS: Final = "How the code is run"
+
+
+class CodeRuns(NamedTuple):
+    """How the code of the repository is run, for `with_options`."""
+
+    sandbox: Annotated[
+        Literal["docker", "process"] | None,
+        typer.Option(
+            help="Where the repository's code runs; default: docker when usable, else process (announced).",
+            rich_help_panel=_RUNS,
+        ),
+    ] = None
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="Clean re-executions per task.  \\[default: 2]", rich_help_panel=_RUNS),
+    ] = None
+    scale: ScaleOption = None
+    data: Annotated[
+        Literal["fetch", "offline"] | None,
+        typer.Option(
+            help="May data that experiments download be fetched, once?  \\[default: fetch in Docker]",
+            rich_help_panel=_RUNS,
+        ),
+    ] = None
+    write_scripts: WriteScripts = False
+
+    @property
+    def of_settings(self) -> dict[str, Any]:
+        """Those that are settings of the machine that runs it; None: not asked for."""
+        return {"scale": self.scale, "data": self.data, "write_scripts": self.write_scripts or None}
 
 
 @app.command(
@@ -56,6 +78,7 @@ _RUNS: Final = "How the code is run"
     "repository; 5 the workspace; 7 sandbox, network or disk; 8 model, key or endpoint; 9 budget; 130 interrupted. "
     "What was finished or paid for before an error is kept, and --resume goes on from there."
 )
+@with_options(runs=CodeRuns, model=model_group)
 def curate(
     pdf: Annotated[Path, typer.Argument(help="The paper.", metavar="PAPER.pdf")],
     repository: Annotated[str, typer.Argument(help="Its git repository: a path or a URL.", metavar="REPOSITORY")],
@@ -67,26 +90,7 @@ def curate(
         Literal["keyless", "model"] | None,
         typer.Option(help="Who reads: `keyless` needs no language model and no account.  \\[default: keyless]"),
     ] = None,
-    sandbox: Annotated[
-        Literal["docker", "process"] | None,
-        typer.Option(
-            help="Where the repository's code runs; default: docker when usable, else process (announced).",
-            rich_help_panel=_RUNS,
-        ),
-    ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(min=1, help="Clean re-executions per task.  \\[default: 2]", rich_help_panel=_RUNS),
-    ] = None,
     max_tasks: Annotated[int | None, typer.Option(min=1, help="At most so many draft tasks, best first.")] = None,
-    scale: ScaleOption = None,
-    data: Annotated[
-        Literal["fetch", "offline"] | None,
-        typer.Option(
-            help="May data that experiments download be fetched, once?  \\[default: fetch in Docker]",
-            rich_help_panel=_RUNS,
-        ),
-    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a workspace; finished stages are kept.")] = False,
     allow_missing_submodules: Annotated[
         bool, typer.Option("--allow-missing-submodules", help="Go on without submodules that cannot be fetched.")
@@ -97,17 +101,9 @@ def curate(
     prefect: Annotated[
         bool, typer.Option("--prefect", help="Submit the run to the Prefect server instead of running it here.")
     ] = False,
-    model: Annotated[
-        str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.", rich_help_panel=_MODEL)
-    ] = None,
-    write_scripts: WriteScripts = False,
-    budget_usd: BudgetUsd = None,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    no_cache: NoCache = False,
-    refresh: Refresh = False,
-    replay: Replay = False,
-    exchanges: Exchanges = None,
+    *,
+    runs: CodeRuns,
+    model: AskModel,
     json_output: Json = False,
 ) -> None:
     """Turn PAPER.pdf and REPOSITORY into tasks: extract, locate, trace, validate, mask."""
@@ -115,14 +111,11 @@ def curate(
     from flows.curate import curate as run
     from flows.progress import TerminalReporter
 
-    settings = settings_with(scale=scale, data=data, write_scripts=write_scripts or None)
+    settings = settings_with(**runs.of_settings)
     chosen = engine or settings.engine
-    if write_scripts and chosen != "model":
-        raise _usage("--write-scripts", "a language model writes them", "Add --engine model, or leave the option out")
-    asked = model_options(
+    asked = model(
         used=chosen == "model", wanted="--engine model", consequence="Nothing was started",
-        modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model, budget_usd=budget_usd,
-        max_calls=max_calls, max_tokens=max_tokens, exchanges=exchanges,
+        also={"--write-scripts": runs.write_scripts},
     )  # fmt: skip
     options = CurateOptions(
         pdf=pdf,
@@ -130,8 +123,8 @@ def curate(
         commit=commit,
         out=out,
         engine=chosen,
-        sandbox=sandbox or settings.sandbox,
-        repeats=repeats or settings.repeats,
+        sandbox=runs.sandbox or settings.sandbox,
+        repeats=runs.repeats or settings.repeats,
         max_tasks=max_tasks,
         resume=resume,
         allow_missing_submodules=allow_missing_submodules,
@@ -143,7 +136,7 @@ def curate(
         _print_plan(planned, json_output)
         return
     if prefect:
-        if scale or data or write_scripts:
+        if any(value is not None for value in runs.of_settings.values()):
             names = "EXPBENCH_SCALE, EXPBENCH_DATA and EXPBENCH_WRITE_SCRIPTS"
             cause = "a submitted run has the scale, data and scripts of its worker's settings"
             raise _usage("--prefect", cause, f"Set {names} where the worker runs")
@@ -151,20 +144,21 @@ def curate(
         return
     with resumable("expbench curate"), TerminalReporter() as reporter:
         outcome = run(options, reporter, settings)
-    if json_output:
-        print_value(outcome.model_dump(mode="json"), True)
-    else:
-        console = Console()
-        for task, status, reason in outcome.tasks:
-            console.print(f"{status_text(status):<30} {task}" + (f"  [dim]{escape(reason)}[/dim]" if reason else ""))
-        console.print(f"\n{outcome.candidates} release candidate(s) of {len(outcome.tasks)} task(s)")
-        console.print(f"Look at   {outcome.page}", soft_wrap=True)
-        if outcome.candidates:
-            place = shlex.quote(str(outcome.workspace))
-            console.print(f"Review    expbench review {place} --list", soft_wrap=True)
-            console.print(f"Release   expbench release {place}        # what was approved", soft_wrap=True)
+    if not print_json(outcome, json_output):
+        _print_outcome(outcome, Console())
     if outcome.candidates == 0:
         raise typer.Exit(6)
+
+
+def _print_outcome(outcome: Outcome, console: Console) -> None:
+    for task, status, reason in outcome.tasks:
+        console.print(f"{status_text(status):<30} {task}" + (f"  [dim]{escape(reason)}[/dim]" if reason else ""))
+    console.print(f"\n{outcome.candidates} release candidate(s) of {len(outcome.tasks)} task(s)")
+    console.print(f"Look at   {outcome.page}", soft_wrap=True)
+    if outcome.candidates:
+        place = shlex.quote(str(outcome.workspace))
+        console.print(f"Review    expbench review {place} --list", soft_wrap=True)
+        console.print(f"Release   expbench release {place}        # what was approved", soft_wrap=True)
 
 
 def _usage(what: str, cause: str, step: str) -> ExpbenchError:
@@ -183,8 +177,7 @@ def _submit(options: CurateOptions, as_json: bool) -> None:
     if options.model.cache is not CacheMode.USE or options.model.exchanges is not None:
         raise _usage("--prefect", "a submitted run uses the exchanges of its own workspace", "Run it here for that")
     submitted = submit_curation(options)
-    if as_json:
-        print_value(submitted.model_dump(mode="json"), True)
+    if print_json(submitted, as_json):
         return
     console = Console()
     console.print(f"submitted as {escape(submitted.name)}: {submitted.url}", soft_wrap=True, highlight=False)
@@ -193,8 +186,7 @@ def _submit(options: CurateOptions, as_json: bool) -> None:
 
 def _print_plan(planned: Plan, as_json: bool) -> None:
     """A plan; on the terminal the forecast of a model is a table of its own."""
-    if as_json:
-        print_value(planned.model_dump(mode="json"), True)
+    if print_json(planned, as_json):
         return
     print_value(planned.model_dump(mode="json", exclude={"forecast"}), False)
     if planned.forecast is not None:
@@ -273,7 +265,5 @@ def estimate(
         estimated = forecast(
             pdfs, reporter=reporter, model=model, tasks_per_paper=tasks_per_paper, ledgers=tuple(ledger or ())
         )
-    if json_output:
-        print_value(estimated.model_dump(mode="json"), True)
-    else:
+    if not print_json(estimated, json_output):
         Console().print(to_table(estimated))

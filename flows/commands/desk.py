@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, print_value, resumable
+from flows.commands.shared import Json, print_json, print_value, resumable
 
 __all__ = ["app"]
 
@@ -66,8 +66,7 @@ def _list(directory: Path, json_output: bool) -> None:
     from pipeline.desk.folder import open_requests
 
     waiting = open_requests(directory)
-    if json_output:
-        print_value([item.model_dump(mode="json") for item in waiting], True)
+    if print_json(waiting, json_output):
         return
     console = Console(soft_wrap=True, highlight=False, markup=False)
     console.print(f"{len(waiting)} waiting")

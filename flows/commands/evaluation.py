@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from flows.commands import evaluation_options as given
 from flows.commands._episodes import print_rows
-from flows.commands.shared import Json, agent_options_of, escape, print_value, resumable
+from flows.commands.evaluation_options import Episodes
+from flows.commands.option_groups import with_options
+from flows.commands.shared import Json, agent_options_of, escape, print_json, print_value, resumable
 
 if TYPE_CHECKING:
     from flows.evaluation_records import EvaluateOptions
@@ -30,52 +31,34 @@ app = typer.Typer()
     "scores; 7 an episode stayed unknown (the machinery failed), or no Docker Engine; 8 model or key; 9 budget; "
     "130 interrupted."
 )
+@with_options(episodes=Episodes)
 def evaluate(
-    source: given.Source,
-    agent: given.AgentName,
-    agent_option: given.AgentOptions = None,
-    model: given.AgentModel = None,
-    tasks: given.TaskPatterns = None,
-    repeats: given.Repeats = 1,
-    workers: given.Workers = 1,
-    out: given.RunToWrite = None,
-    resume: given.Resume = False,
-    dry_run: given.DryRun = False,
-    wall_minutes: given.WallMinutes = 40.0,
-    max_calls: given.MaxCalls = None,
-    max_tokens: given.MaxTokens = None,
-    max_usd: given.MaxUsd = None,
-    cpus: given.Cpus = 2.0,
-    memory_mb: given.MemoryMb = 4096,
-    disk_mb: given.DiskMb = 4096,
-    gpus: given.Gpus = 0,
-    gpu_type: given.GpuType = None,
-    network: given.Network = "none",
-    judge: given.JudgeEngine = "keyless",
-    judge_model: given.JudgeModel = None,
-    panel: given.Panel = 1,
-    judge_usd: given.JudgeUsd = None,
-    judge_calls: given.JudgeCalls = None,
-    judge_tokens: given.JudgeTokens = None,
-    execute_all: given.ExecuteAll = False,
-    counterfactual: given.Counterfactual = "auto",
-    counterfactual_minutes: given.CounterfactualMinutes = 15.0,
-    ablate: given.Ablate = "",
+    source: Annotated[
+        Path, typer.Argument(help="Workspace, release, or published EXP-Bench data.", metavar="SOURCE", exists=True)
+    ],
+    agent: Annotated[str, typer.Option(help="Name of the agent (see `expbench agents`).")],
+    agent_option: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE for the agent; may be repeated.", metavar="NAME=VALUE")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The agent's model; default: EXPBENCH_MODEL.")] = None,
+    tasks: Annotated[
+        list[str] | None, typer.Option(help="Only tasks whose id matches; may be repeated.", metavar="GLOB")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Episodes at once.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="Run to write; default: ./expbench-run-<agent>.", metavar="RUN")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run; finished steps are kept.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be done.")] = False,
+    *,
+    episodes: Episodes,
     json_output: Json = False,
 ) -> None:
     """Run an agent on tasks: masked workspace, agent, submission, monitor, re-execution, judge, scores."""
-    from decimal import Decimal
-
     from flows.orchestration.evaluation_options import EvaluationParameters, options_from
 
-    parameters = EvaluationParameters(
-        agent_options=agent_options_of(agent_option or []), wall_minutes=wall_minutes, max_calls=max_calls,
-        max_tokens=max_tokens, max_usd=max_usd, cpus=cpus, memory_mb=memory_mb, disk_mb=disk_mb, gpus=gpus,
-        gpu_type=gpu_type, network=network, judge=judge, judge_model=judge_model, panel=panel,
-        judge_budget_usd=None if judge_usd is None else Decimal(str(judge_usd)), judge_max_calls=judge_calls,
-        judge_max_tokens=judge_tokens, execute_all=execute_all, counterfactual=counterfactual,
-        counterfactual_minutes=counterfactual_minutes, ablate=ablate,
-    )  # fmt: skip
+    parameters = EvaluationParameters(agent_options=agent_options_of(agent_option or []), **episodes._asdict())
     options = options_from(
         parameters, source=source, agent=agent, out=out, model=model, repeats=repeats, tasks=tasks, concurrency=workers
     )
@@ -88,9 +71,7 @@ def _show_plan(options: EvaluateOptions, json_output: bool) -> None:
 
     with TerminalReporter() as reporter:
         planned = plan(options, reporter)
-    if json_output:
-        print_value(planned.model_dump(mode="json"), True)
-    else:
+    if not print_json(planned, json_output):
         model = planned.model or "none"
         shown = {
             "run": planned.run,
@@ -114,9 +95,7 @@ def _evaluate(options: EvaluateOptions, json_output: bool) -> None:
 
     with resumable("expbench evaluate"), TerminalReporter() as reporter:
         outcome = run(options, reporter)
-    if json_output:
-        print_value(outcome.model_dump(mode="json"), True)
-    else:
+    if not print_json(outcome, json_output):
         console = Console()
         print_rows(console, outcome.rows)
         console.print(f"\n{outcome.scored} of {outcome.episodes} episode(s) have scores (judge: {outcome.judge})")

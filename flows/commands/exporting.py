@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, print_value
+from flows.commands.shared import Json, escape, print_json, print_problems, print_value
 
 if TYPE_CHECKING:
     from evaluation.exports.parts import ExportReport
@@ -63,8 +63,7 @@ def exp_bench(
     from flows.export import export_published
 
     report = export_published(source, out.resolve(), conference=conference)
-    if json_output:
-        print_value(report.model_dump(mode="json"), True)
+    if print_json(report, json_output):
         return
     print_value(
         {"directory": str(report.directory), "papers": report.papers, "tasks": report.tasks,
@@ -148,19 +147,14 @@ def atif(
     from flows.export import export_trajectories
 
     report = export_trajectories(source.resolve(), out.resolve())
-    messages = Console(stderr=True)
-    for problem in report.problems:
-        messages.print(f"{problem.where}: {problem.message}", soft_wrap=True, highlight=False, markup=False)
-    if json_output:
-        print_value(report.model_dump(mode="json"), True)
-    else:
+    print_problems(report.problems)
+    if not print_json(report, json_output):
         for path in report.written:
             Console().print(escape(str(path)), soft_wrap=True, highlight=False)
 
 
 def _report(report: ExportReport, as_json: bool) -> None:
-    if as_json:
-        print_value(report.model_dump(mode="json"), True)
+    if print_json(report, as_json):
         return
     console = Console()
     console.print(f"{len(report.tasks)} task(s) written to {escape(str(report.directory))}", soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, print_value
+from flows.commands.shared import Json, print_problems, print_value
 
 __all__ = ["app"]
 
@@ -82,11 +82,7 @@ def import_(
             error.kind, error.object, f"{error.cause}; its files are named as those of {other} are",
             consequence=error.consequence, next_step=f"expbench import {other} {directory} --out {out}",
         ) from error  # fmt: skip
-    messages = Console(stderr=True)
-    for problem in outcome.errors[:_MOST_SHOWN]:
-        messages.print(f"{problem.where}: {problem.message}", soft_wrap=True, highlight=False, markup=False)
-    if len(outcome.errors) > _MOST_SHOWN:
-        messages.print(f"... and {len(outcome.errors) - _MOST_SHOWN} more")
+    print_problems(outcome.errors, _MOST_SHOWN)
     if not outcome.tasks:
         raise ExpbenchError(
             FailureKind.NOTHING_TO_RELEASE,
@@ -101,4 +97,4 @@ def import_(
         return
     print_value(outcome.value, False)
     for note in outcome.notes:
-        messages.print(note, highlight=False, markup=False)
+        Console(stderr=True).print(note, highlight=False, markup=False)

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.model_options import (
-    BudgetUsd,
-    Exchanges,
-    MaxCalls,
-    MaxTokens,
-    NoCache,
-    Refresh,
-    Replay,
-    model_options,
-)
-from flows.commands.shared import Json, escape, print_value, resumable
+from flows.commands.model_options import AskModel, model_group
+from flows.commands.option_groups import with_options
+from flows.commands.shared import Json, escape, print_json, resumable
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
@@ -42,20 +34,15 @@ app = typer.Typer()
     "Exit codes: 0 well; 2 usage; 5 run, source or labels; 6 no episode could be graded, or no label has a verdict; "
     "8 model or key; 9 budget; 130 interrupted."
 )
+@with_options(model=model_group)
 def judge(
     run: Annotated[Path | None, typer.Argument(help="A run of `expbench evaluate`.", metavar="RUN")] = None,
     engine: Annotated[
         Literal["keyless", "model"], typer.Option("--judge", help="Who judges: rules, or a language model.")
     ] = "keyless",
-    model: Annotated[str | None, typer.Option(help="Name of the judging model; default: EXPBENCH_MODEL.")] = None,
     panel: Annotated[int, typer.Option(min=1, max=15, help="Draws of the model that vote.")] = 1,
-    budget_usd: BudgetUsd = None,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    no_cache: NoCache = False,
-    refresh: Refresh = False,
-    replay: Replay = False,
-    exchanges: Exchanges = None,
+    *,
+    model: AskModel,
     monitor: Annotated[bool, typer.Option("--monitor/--no-monitor", help="Check integrity again, too.")] = True,
     source: Annotated[
         Path | None, typer.Option(help="Where the tasks are, when they moved since the run.", metavar="SOURCE")
@@ -80,11 +67,7 @@ def judge(
     from flows.judging import judge_run
     from flows.progress import TerminalReporter
 
-    options = model_options(
-        used=engine == "model", wanted="--judge model", consequence="Nothing was judged",
-        modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model, budget_usd=budget_usd,
-        max_calls=max_calls, max_tokens=max_tokens, exchanges=exchanges,
-    )  # fmt: skip
+    options = model(used=engine == "model", wanted="--judge model", consequence="Nothing was judged")
     with resumable("expbench judge"), TerminalReporter() as reporter:
         result = judge_run(
             run, engine=engine, options=options, panel=panel, monitor=monitor, source=source, reporter=reporter
@@ -94,13 +77,8 @@ def judge(
         raise typer.Exit(6)
 
 
-def _usage(what: str, cause: str, step: str) -> ExpbenchError:
-    return ExpbenchError(FailureKind.USAGE, what, cause, consequence="Nothing was judged", next_step=step)
-
-
 def _show(result: Regraded, json_output: bool) -> None:
-    if json_output:
-        print_value(result.model_dump(mode="json"), True)
+    if print_json(result, json_output):
         return
     from rich.table import Column, Table
 
@@ -134,9 +112,7 @@ def _calibrate(labels: Path, run: Path | None, json_output: bool) -> None:
 
         verdicts = run_verdicts(run)
     result = calibrate(found, verdicts)
-    if json_output:
-        print_value(result.model_dump(mode="json"), True)
-    else:
+    if not print_json(result, json_output):
         _show_calibration(result)
     if not result.overall.items:
         raise typer.Exit(6)

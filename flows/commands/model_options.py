@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,10 +15,20 @@ from pipeline.errors import ExpbenchError, FailureKind
 if TYPE_CHECKING:
     from flows.engines import ModelOptions
 
-__all__ = ["BudgetUsd", "Exchanges", "MaxCalls", "MaxTokens", "NoCache", "Refresh", "Replay", "model_options"]
+    AskModel = Callable[..., ModelOptions]
+else:
+    AskModel = Callable
+
+__all__ = [
+    "AskModel", "BudgetUsd", "Exchanges", "MaxCalls", "MaxTokens", "NoCache", "Refresh", "Replay", "as_decimal",
+    "model_group", "model_options",
+]  # fmt: skip
 
 _PANEL: Final = "With a language model"
 
+ModelName = Annotated[
+    str | None, typer.Option(help="Name of the model; default: EXPBENCH_MODEL.", rich_help_panel=_PANEL)
+]
 BudgetUsd = Annotated[
     float | None, typer.Option(min=0, help="Stop before more dollars are spent.", rich_help_panel=_PANEL)
 ]
@@ -36,9 +47,26 @@ Exchanges = Annotated[
 ]
 
 
+def model_group(
+    model: ModelName = None, budget_usd: BudgetUsd = None, max_calls: MaxCalls = None, max_tokens: MaxTokens = None,
+    no_cache: NoCache = False, refresh: Refresh = False, replay: Replay = False, exchanges: Exchanges = None,
+) -> AskModel:  # fmt: skip
+    """The options of a model, for `with_options`: `model_options`, which still has to hear what they are for."""
+    return functools.partial(
+        model_options, modes={"--no-cache": no_cache, "--refresh": refresh, "--replay": replay}, name=model,
+        budget_usd=budget_usd, max_calls=max_calls, max_tokens=max_tokens, exchanges=exchanges,
+    )  # fmt: skip
+
+
+def as_decimal(dollars: float | None) -> Decimal | None:
+    """An option in dollars as the model layer counts them."""
+    return None if dollars is None else Decimal(str(dollars))
+
+
 def model_options(
     *, used: bool, wanted: str, consequence: str, modes: Mapping[str, bool], name: str | None,
     budget_usd: float | None, max_calls: int | None, max_tokens: int | None, exchanges: Path | None,
+    also: Mapping[str, bool] | None = None,
 ) -> ModelOptions:  # fmt: skip
     """Check options of a model and put them together.
 
@@ -52,6 +80,7 @@ def model_options(
         max_calls: see `ModelOptions`.
         max_tokens: see `ModelOptions`.
         exchanges: see `ModelOptions`.
+        also: further options that only a model heeds -> was it given?
 
     Raises:
         ExpbenchError: `USAGE`: they contradict each other, or there is no model.
@@ -69,7 +98,8 @@ def model_options(
             FailureKind.USAGE, " and ".join(given), "only one of them can hold at once", consequence=consequence,
             next_step=f"Choose one of {', '.join(modes)}",
         )  # fmt: skip
-    unused = [*given, *(option for option, value in values.items() if value is not None)]
+    further = [option for option, on in (also or {}).items() if on]
+    unused = [*given, *(option for option, value in values.items() if value is not None), *further]
     if unused and not used:
         raise ExpbenchError(
             FailureKind.USAGE, ", ".join(unused), f"means something with {wanted} only", consequence=consequence,
@@ -77,6 +107,6 @@ def model_options(
         )  # fmt: skip
     mode = {"--no-cache": CacheMode.OFF, "--refresh": CacheMode.REFRESH, "--replay": CacheMode.REPLAY}
     return _ModelOptions(
-        name=name, budget_usd=None if budget_usd is None else Decimal(str(budget_usd)), max_calls=max_calls,
+        name=name, budget_usd=as_decimal(budget_usd), max_calls=max_calls,
         max_tokens=max_tokens, exchanges=exchanges, cache=mode[given[0]] if given else CacheMode.USE,
     )  # fmt: skip

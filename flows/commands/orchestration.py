@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, open_workspace, print_value, status_text
+from flows.commands.shared import Json, escape, open_workspace, print_json, print_value, status_text
 
 __all__ = ["app"]
 
@@ -48,8 +48,7 @@ def up(
             limit=limit,
             reporter=reporter,
         )
-    if json_output:
-        print_value(record.model_dump(mode="json"), True)
+    if print_json(record, json_output):
         return
     console = Console()
     console.print(f"[bold]{record.url}[/bold]", soft_wrap=True)
@@ -73,8 +72,7 @@ def down(state: State = None, json_output: Json = False) -> None:
     from flows.orchestration.machine import state_directory
 
     ended = stop(state=(state or state_directory()).resolve())
-    if json_output:
-        print_value([process.model_dump(mode="json") for process in ended], True)
+    if print_json(ended, json_output):
         return
     Console().print(
         "\n".join(f"ended {process.role} (process {process.pid})" for process in ended) or "nothing was running"

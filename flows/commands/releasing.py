@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, print_value
+from flows.commands.shared import Json, escape, print_json
 
 if TYPE_CHECKING:
     from flows.release import ReleaseResult
@@ -101,9 +101,7 @@ def release(
         result = run(
             opened, out=out, accept_all=accept_all, name=name, options=options, families=families, reporter=reporter
         )
-    if json_output:
-        print_value(result.model_dump(mode="json"), True)
-    else:
+    if not print_json(result, json_output):
         _print(result, Console())
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, print_value
+from flows.commands.model_options import as_decimal
+from flows.commands.shared import Json, escape, print_json, print_value
 
 if TYPE_CHECKING:
     from evaluation.report.tables import Table
@@ -116,9 +116,7 @@ def compare(
     from flows.results import compare_runs
 
     compared = compare_runs(run_a, run_b, allow_different=allow_different)
-    if json_output:
-        print_value(compared.model_dump(mode="json"), True)
-    else:
+    if not print_json(compared, json_output):
         _print_comparison(compared)
     if compared.worse:
         raise typer.Exit(WORSE)
@@ -140,18 +138,18 @@ def failures(
     json_output: Json = False,
 ) -> None:
     """Group what went wrong into failure types with prevalence by phase; kept in RUN/failures.json for the report."""
+    from flows.engines import ModelOptions
     from flows.progress import TerminalReporter
-    from flows.results import failures_of, model_client
+    from flows.results import failures_of
     from pipeline.progress import SilentReporter
 
-    client = model_client(run, model, budget_usd) if engine == "model" else None
-    with client or nullcontext(), TerminalReporter() as terminal:
+    reads = ModelOptions(name=model, budget_usd=as_decimal(budget_usd)) if engine == "model" else None
+    with TerminalReporter() as terminal:
         reporter = terminal if terminal.console.is_terminal else SilentReporter()
-        taxonomy, path = failures_of(run, client=client, reporter=reporter)
+        taxonomy, path = failures_of(run, model=reads, reporter=reporter)
         for problem in taxonomy.problems:
             terminal.warn(f"{problem.where}: {problem.message}")
-    if json_output:
-        print_value(taxonomy.model_dump(mode="json"), True)
+    if print_json(taxonomy, json_output):
         return
     from evaluation.report.tables import failure_table
 

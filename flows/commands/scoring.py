@@ -6,7 +6,6 @@ The families' own commands are in `flows.commands.families`, one module a family
 from __future__ import annotations
 
 import pkgutil
-from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -14,8 +13,8 @@ from typing import Annotated
 import typer
 
 from flows.commands import families
-from flows.commands.model_options import BudgetUsd, MaxCalls, MaxTokens
-from flows.commands.shared import Json, print_value
+from flows.commands.model_options import BudgetUsd, MaxCalls, MaxTokens, as_decimal
+from flows.commands.shared import Json, print_json, print_value
 
 __all__ = ["app", "score"]
 
@@ -56,13 +55,10 @@ def probe(
     from flows.probing import probe as run
     from flows.progress import TerminalReporter
 
-    limits = ModelOptions(
-        budget_usd=None if budget_usd is None else Decimal(str(budget_usd)), max_calls=max_calls, max_tokens=max_tokens
-    )
+    limits = ModelOptions(budget_usd=as_decimal(budget_usd), max_calls=max_calls, max_tokens=max_tokens)
     with TerminalReporter() as reporter:
         report = run(source, patterns=tasks or (), model=model, record=record, limits=limits, reporter=reporter)
-    if json_output:
-        print_value(report.model_dump(mode="json"), True)
+    if print_json(report, json_output):
         return
     value = report.model_dump(mode="json", include={"model", "remembered", "hits", "chance"})
     print_value(value | {"asked": len(report.probes), "unknown": len(report.unknown)}, False)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, print_value
+from flows.commands.shared import Json, print_json
 
 __all__ = ["app"]
 
@@ -24,9 +24,7 @@ def doctor(json_output: Json = False) -> None:
     from flows.doctor import diagnose, to_table
 
     checks = diagnose()
-    if json_output:
-        print_value([check.model_dump(mode="json") for check in checks], True)
-    else:
+    if not print_json(checks, json_output):
         Console().print(to_table(checks))
 
 
@@ -42,8 +40,7 @@ def examples(
     from flows.examples import list_examples, materialise
 
     made = [materialise(name, into) for name in list_examples()]
-    if json_output:
-        print_value([item.model_dump(mode="json") for item in made], True)
+    if print_json(made, json_output):
         return
     console = Console()
     for item in made:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,6 +18,7 @@ from rich.console import Console
 from pipeline.errors import ExpbenchError, FailureKind
 
 if TYPE_CHECKING:
+    from pipeline.schema import Problem
     from pipeline.settings import Settings
     from pipeline.store import Workspace
 
@@ -29,6 +30,8 @@ __all__ = [
     "agent_options_of",
     "escape",
     "open_workspace",
+    "print_json",
+    "print_problems",
     "print_value",
     "resumable",
     "settings_with",
@@ -127,6 +130,14 @@ def task_json(task: Any, truth: bool) -> Any:
     return (task if truth else task.public()).model_dump(mode="json")
 
 
+def print_json(value: Any, as_json: bool) -> bool:
+    """Print a record, or a sequence of records, as one line of JSON where that is asked for; was it?"""
+    if as_json:
+        many = isinstance(value, list | tuple)
+        print_value([item.model_dump(mode="json") for item in value] if many else value.model_dump(mode="json"), True)
+    return as_json
+
+
 def print_value(value: Any, as_json: bool) -> None:
     """Print a value: as one line of JSON, or a mapping as a small table."""
     if as_json:
@@ -153,6 +164,15 @@ def _plain(value: Any) -> str:
             return ", ".join(map(_plain, value)) or "-"
         case _:
             return str(value)
+
+
+def print_problems(problems: Sequence[Problem], most: int | None = None) -> None:
+    """Problems on standard error, at most so many; all of them are in what the command wrote."""
+    messages = Console(stderr=True)
+    for problem in problems[:most]:
+        messages.print(f"{problem.where}: {problem.message}", soft_wrap=True, highlight=False, markup=False)
+    if most is not None and len(problems) > most:
+        messages.print(f"... and {len(problems) - most} more")
 
 
 def status_text(status_name: str) -> str:

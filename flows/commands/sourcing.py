@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, escape, print_value
+from flows.commands.shared import Json, escape, print_problems, print_value
 
 if TYPE_CHECKING:
-    from pipeline.schema import Problem
     from pipeline.sources.build import CandidateList, Plan
     from pipeline.sources.filters import Filters
     from pipeline.sources.services import Lookup
@@ -213,7 +212,7 @@ def _report(result: CandidateList, written: tuple[Path, ...], base: Path | None,
         console.print(
             f"[red]rejected[/red] {escape(item.candidate.id)}: {escape(reasons)}", soft_wrap=True, highlight=False
         )
-    _print_problems(result.problems)
+    print_problems(result.problems, _MOST_SHOWN)
     console.print(f"{len(result.candidates)} kept, {len(result.rejected)} rejected of {result.read} paper(s)")
     for path in written:
         console.print(f"  {escape(str(path))}", soft_wrap=True, highlight=False)
@@ -242,11 +241,3 @@ def _print_table(result: CandidateList, console: Console) -> None:
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     console.print(table)
-
-
-def _print_problems(problems: tuple[Problem, ...]) -> None:
-    messages = Console(stderr=True)
-    for problem in problems[:_MOST_SHOWN]:
-        messages.print(f"{problem.where}: {problem.message}", soft_wrap=True, highlight=False, markup=False)
-    if len(problems) > _MOST_SHOWN:
-        messages.print(f"... and {len(problems) - _MOST_SHOWN} more")

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from flows.commands.shared import Json, WorkspaceArgument, open_workspace, print_value, task_json
+from flows.commands.shared import Json, WorkspaceArgument, open_workspace, print_json, print_value, task_json
 
 __all__ = ["app"]
 
@@ -21,9 +21,7 @@ def status(workspace: WorkspaceArgument, json_output: Json = False) -> None:
     from flows.views import print_status, status_of
 
     report = status_of(open_workspace(workspace))
-    if json_output:
-        print_value(report.model_dump(mode="json"), True)
-    else:
+    if not print_json(report, json_output):
         print_status(report, Console())
 
 

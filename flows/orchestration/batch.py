@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from prefect import flow
-from prefect.artifacts import create_table_artifact
 from prefect.client.schemas.objects import State
-from prefect.states import Completed, Failed
 from pydantic import Field
 
 from flows.curate import default_workspace
 from flows.orchestration.curation import CURATE_TIMEOUT_S, curate_item
-from flows.orchestration.fan_out import Job, deployed_as, run_bounded
+from flows.orchestration.fan_out import Job, completed, deployed_as, end_of, run_bounded
 from flows.orchestration.guard import Engine, SandboxName, at_work, paper_label, tag_this_run
 from flows.orchestration.names import CURATE_PAPER
 from flows.orchestration.source_list import Source, read_sources
@@ -97,17 +95,8 @@ def _job(source: Source, workspace: Path, shared: dict[str, Any]) -> Job:
 
 def _summary(papers: list[Source], states: list[State[Any] | None], runs: list[str]) -> State[Any]:
     rows = [
-        {
-            "paper": paper_label(source.pdf),
-            "state": state.name if state else "unknown",
-            "what happened": (state.message or "") if state and not state.is_completed() else "",
-            "run": run,
-        }
+        ({"paper": paper_label(source.pdf), "run": run}, state)
         for source, state, run in zip(papers, states, runs, strict=True)
     ]
-    create_table_artifact(rows, key="curated-papers", description="The papers of the list and how their runs ended.")
-    good = sum(state is not None and state.is_completed() for state in states)
-    message = f"{good} of {len(papers)} papers were curated"
-    if not good:
-        return Failed(message=message)
-    return Completed(message=message, name="Completed" if good == len(papers) else "Partly completed")
+    message = f"{sum(map(completed, states))} of {len(papers)} papers were curated"
+    return end_of(rows, "curated-papers", "The papers of the list and how their runs ended.", message)

@@ -25,7 +25,7 @@ from prefect.settings import get_current_settings
 from prefect.states import Cancelled, Pending, Suspended
 
 from flows.orchestration.form import form_for
-from flows.orchestration.guard import patient_client
+from flows.orchestration.guard import find_deployment, patient_client, read_all_runs
 from flows.orchestration.names import DEPLOYMENT, QUEUE_ARTIFACT, RELEASE, REVIEW_TAG, REVIEW_TASK
 from flows.orchestration.reviewing import WAIT, Trail, question_key
 from flows.review import QueueEntry, queue_of
@@ -70,7 +70,11 @@ def enqueue_reviews(workspace: Workspace, *, deployment: str = DEPLOYMENT, ask: 
     paper = workspace.info().paper_id
     queue = queue_of(workspace)
     with patient_client() as client:
-        target = _deployment(client, deployment)
+        target = find_deployment(
+            client, f"{REVIEW_TASK}/{deployment}",
+            consequence="No review was asked for; what was curated is in the workspace",
+            then="then `expbench review WORKSPACE --prefect`",
+        )  # fmt: skip
         under_way = _under_way(client, target, workspace, paper)
         if not ask:
             queue = [entry for entry in queue if any(_asks_about(workspace, run, entry) for run in under_way)]
@@ -133,19 +137,6 @@ def _ui() -> str:
     return (settings.ui_url or (settings.api.url or "").removesuffix("/api")).rstrip("/")
 
 
-def _deployment(client: SyncPrefectClient, name: str) -> DeploymentResponse:
-    try:
-        return client.read_deployment_by_name(f"{REVIEW_TASK}/{name}")
-    except ObjectNotFound as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID,
-            f"{REVIEW_TASK}/{name}",
-            "the Prefect server has no such deployment",
-            consequence="No review was asked for; what was curated is in the workspace",
-            next_step="Run `expbench up` (or `prefect deploy`), then `expbench review WORKSPACE --prefect`",
-        ) from error
-
-
 def _enqueue(
     client: SyncPrefectClient,
     target: DeploymentResponse,
@@ -182,9 +173,7 @@ def _under_way(
         tags=FlowRunFilterTags(all_=[REVIEW_TAG, f"paper:{paper}"]),
     )
     where = DeploymentFilter(id=DeploymentFilterId(any_=[target.id]))
-    runs: list[FlowRun] = []
-    while page := client.read_flow_runs(flow_run_filter=wanted, deployment_filter=where, limit=200, offset=len(runs)):
-        runs += page
+    runs = read_all_runs(client, flow_run_filter=wanted, deployment_filter=where)
     return [run for run in runs if run.parameters.get("workspace") == str(workspace.root)]
 
 

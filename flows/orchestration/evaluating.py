@@ -16,7 +16,6 @@ from prefect import flow, runtime, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.states import Completed, Failed
 from pydantic import Field
 
 from evaluation.harness.run import read_run
@@ -29,7 +28,7 @@ from flows.evaluate import evaluate as run_evaluation
 from flows.grading_model import limited
 from flows.judging import judge_run
 from flows.orchestration.evaluation_options import EvaluationParameters, SweepEntry, options_from
-from flows.orchestration.fan_out import Job, run_bounded
+from flows.orchestration.fan_out import Job, completed, end_of, run_bounded
 from flows.orchestration.guard import Engine, at_work, slots, stage_task, tag_this_run
 from flows.orchestration.names import EVALUATE, EVALUATE_EPISODE
 from flows.orchestration.reporting import PrefectReporter
@@ -240,19 +239,11 @@ def sweep(
         for entry in entries
     ]  # fmt: skip
     ended = run_bounded(EVALUATE, jobs, runs_at_once)
-    rows = []
-    for job in jobs:
-        state = ended[job.key].state
-        good = state is not None and state.is_completed()
-        what = "" if good or state is None else state.message or ""
-        rows.append({"run": job.label, "state": state.name if state else "", "what happened": what})
-    create_table_artifact(rows, key="sweep", description=f"Runs in {out}")
-    good_runs = [out.resolve() / job.key for job, row in zip(jobs, rows, strict=True) if not row["what happened"]]
-    if not good_runs:
-        return Failed(message=f"none of {len(jobs)} runs was completed")
-    write_sweep_report(good_runs, out.resolve() / "report")
-    message = f"{len(good_runs)} of {len(jobs)} runs were completed"
-    return Completed(message=message, name="Completed" if len(good_runs) == len(jobs) else "Partly completed")
+    good_runs = [out.resolve() / job.key for job in jobs if completed(ended[job.key].state)]
+    if good_runs:
+        write_sweep_report(good_runs, out.resolve() / "report")
+    rows = [({"run": job.label}, ended[job.key].state) for job in jobs]
+    return end_of(rows, "sweep", f"Runs in {out}", f"{len(good_runs)} of {len(jobs)} runs were completed")
 
 
 @task(name="report", cache_policy=NO_CACHE, tags=["stage:report"])
@@ -310,9 +301,7 @@ def _as_tasks(prepared: Prepared, spread: Spread, concurrency: int, cluster: str
 
 
 def _unfinished(prepared: Prepared) -> list[tuple[str, int]]:
-    record = prepared.record
-    todo = [(task_id, repeat) for task_id in sorted(record.tasks) for repeat in range(record.repeats)]
-    return [item for item in todo if _scores(prepared, *item) is None]
+    return [episode for episode in prepared.record.episodes if _scores(prepared, *episode) is None]
 
 
 def _scores(prepared: Prepared, task_id: str, repeat: int) -> EpisodeScores | None:
@@ -322,12 +311,7 @@ def _scores(prepared: Prepared, task_id: str, repeat: int) -> EpisodeScores | No
 
 
 def _rows(prepared: Prepared) -> list[EpisodeScores]:
-    record = prepared.record
-    rows = [
-        scores_of(prepared.options.root, task_id, repeat)
-        for task_id in sorted(record.tasks)
-        for repeat in range(record.repeats)
-    ]
+    rows = (scores_of(prepared.options.root, *episode) for episode in prepared.record.episodes)
     return [row for row in rows if row is not None]
 
 

@@ -14,17 +14,18 @@ from typing import Any, Final
 from uuid import UUID
 
 from prefect import runtime
+from prefect.artifacts import create_table_artifact
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.deployments import run_deployment
 from prefect.logging import get_run_logger
-from prefect.states import Cancelling
+from prefect.states import Cancelling, Completed, Failed
 
 from flows.orchestration.guard import patient_client
 from flows.orchestration.names import DEPLOYMENT
 
-__all__ = ["Job", "Progress", "deployed_as", "run_bounded"]
+__all__ = ["Job", "Progress", "completed", "deployed_as", "end_of", "run_bounded"]
 
 _POLL_S: Final = 5.0
 """Papers and episodes take minutes to hours; a request every five seconds is nothing to the server."""
@@ -100,6 +101,36 @@ def run_bounded(flow: str, jobs: Sequence[Job], concurrency: int, *, give_up: bo
             for run_id in active:  # not empty only when this run is being ended, or gives up
                 client.set_flow_run_state(run_id, Cancelling(message="The run that asked for it was ended."))
     return progress.ended
+
+
+def completed(state: State[Any] | None) -> bool:
+    """Did a run end well?"""
+    return state is not None and state.is_completed()
+
+
+def end_of(
+    rows: Sequence[tuple[Mapping[str, str], State[Any] | None]], key: str, description: str, message: str
+) -> State[Any]:
+    """The state of a run that fanned out: it completes when one of its runs did; a table says how each ended.
+
+    Args:
+        rows: what names a run, and how it ended.
+        key: of the table.
+        description: of the table.
+        message: how many completed.
+    """
+    table = [
+        {
+            **named, "state": state.name if state else "unknown",
+            "what happened": "" if state is None or completed(state) else state.message or "",
+        }
+        for named, state in rows
+    ]  # fmt: skip
+    create_table_artifact(table, key=key, description=description)
+    good = sum(completed(state) for _, state in rows)
+    if not good:
+        return Failed(message=message)
+    return Completed(message=message, name="Completed" if good == len(rows) else "Partly completed")
 
 
 def _submit(flow: str, job: Job, attempt: int) -> FlowRun:

@@ -13,17 +13,18 @@ from httpx import TransportError
 from prefect import runtime, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.objects import State, TaskRun
+from prefect.client.schemas.objects import FlowRun, State, TaskRun
+from prefect.client.schemas.responses import DeploymentResponse
 from prefect.concurrency.sync import concurrency
-from prefect.exceptions import PrefectHTTPStatusError
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from prefect.settings import PREFECT_CLIENT_RETRY_EXTRA_CODES, temporary_settings
 from prefect.tasks import Task
 
 from pipeline.errors import ExpbenchError, FailureKind
 
 __all__ = [
-    "WORK_VARIABLE", "Engine", "SandboxName", "at_work", "paper_label", "patient", "patient_client", "slots",
-    "stage_task", "tag_this_run", "worth_retrying",
+    "WORK_VARIABLE", "Engine", "SandboxName", "at_work", "find_deployment", "paper_label", "patient", "patient_client",
+    "read_all_runs", "slots", "stage_task", "tag_this_run", "worth_retrying",
 ]  # fmt: skip
 
 _RETRY_DELAYS: Final = [10.0, 30.0, 120.0, 300.0]
@@ -129,6 +130,29 @@ def patient_client() -> Iterator[SyncPrefectClient]:
     """A client of the server whose calls are `patient`."""
     with patient(), get_client(sync_client=True) as client:
         yield client
+
+
+def find_deployment(client: SyncPrefectClient, name: str, *, consequence: str, then: str) -> DeploymentResponse:
+    """The deployment of this name.
+
+    Raises:
+        ExpbenchError: `RECORD_INVALID`: the server has none.
+    """
+    try:
+        return client.read_deployment_by_name(name)
+    except ObjectNotFound as error:
+        raise ExpbenchError(
+            FailureKind.RECORD_INVALID, name, "the Prefect server has no such deployment", consequence=consequence,
+            next_step=f"Run `expbench up` (or `prefect deploy`), {then}",
+        ) from error  # fmt: skip
+
+
+def read_all_runs(client: SyncPrefectClient, **filters: Any) -> list[FlowRun]:
+    """The flow runs that fit, from as many pages as there are."""
+    runs: list[FlowRun] = []
+    while page := client.read_flow_runs(**filters, limit=200, offset=len(runs)):
+        runs += page
+    return runs
 
 
 def tag_this_run(**tags: str) -> None:

@@ -22,7 +22,7 @@ from uuid import UUID
 from flows.orchestration.names import API_PORT, DEPLOYMENT, LIMITS, POOL
 from pipeline.digests import digest_of, file_digest
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import exclusive_lock
+from pipeline.files import exclusive_lock, read_record, write_text
 from pipeline.progress import Reporter
 from pipeline.schema import Record, StoredRecord
 from pipeline.version import version
@@ -382,19 +382,11 @@ def _read(state: Path) -> Up | None:
     path = state / "up.json"
     if not path.is_file():
         return None
-    try:
-        return Up.model_validate_json(path.read_bytes())
-    except ValueError as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID,
-            str(path),
-            f"cannot be read: {str(error).splitlines()[0]}",
-            consequence="Nothing was started or ended",
-            next_step="End the processes by hand (ps), then remove the file",
-        ) from error
+    return read_record(
+        path, Up, consequence="Nothing was started or ended",
+        next_step="End the processes by hand (ps), then remove the file",
+    )  # fmt: skip
 
 
 def _write(state: Path, record: Up) -> None:
-    from pipeline.files import write_text
-
     write_text(state / "up.json", record.model_dump_json(indent=1) + "\n")

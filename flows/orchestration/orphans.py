@@ -24,6 +24,8 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.states import Scheduled
 
+from flows.orchestration.guard import read_all_runs
+
 __all__ = ["reschedule_orphans", "runs_under_way"]
 
 _UNDER_WAY = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
@@ -61,10 +63,7 @@ def reschedule_orphans(client: SyncPrefectClient, pool: str, interrupted: tuple[
 def _read(client: SyncPrefectClient, pool: str, types: list[StateType]) -> list[FlowRun]:
     wanted = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=types)))
     where = WorkPoolFilter(name=WorkPoolFilterName(any_=[pool]))
-    runs: list[FlowRun] = []
-    while page := client.read_flow_runs(flow_run_filter=wanted, work_pool_filter=where, limit=200, offset=len(runs)):
-        runs += page
-    return runs
+    return read_all_runs(client, flow_run_filter=wanted, work_pool_filter=where)
 
 
 def _is_orphan(run: FlowRun) -> bool:

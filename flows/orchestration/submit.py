@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from flows.curate import CurateOptions, default_workspace
@@ -12,6 +12,9 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.schema import Record
 
 __all__ = ["Submitted", "server_answers", "submit_curation"]
+
+
+_PASSED_ON: Final = {"commit", "engine", "sandbox", "repeats", "max_tasks", "allow_missing_submodules"}
 
 
 class Submitted(Record):
@@ -31,10 +34,9 @@ def submit_curation(options: CurateOptions, *, deployment: str = DEPLOYMENT, rev
             deployment; `NETWORK` when it does not answer.
     """
     from prefect.client.orchestration import get_client
-    from prefect.exceptions import ObjectNotFound
 
     from flows.orchestration.enqueue import run_url
-    from flows.orchestration.guard import paper_label
+    from flows.orchestration.guard import find_deployment, paper_label
 
     if not options.pdf.is_file():
         raise ExpbenchError(
@@ -50,30 +52,15 @@ def submit_curation(options: CurateOptions, *, deployment: str = DEPLOYMENT, rev
     parameters: dict[str, Any] = {
         "pdf": str(options.pdf.resolve()),
         "repository": str(local.resolve()) if local.exists() else options.repository,
-        "commit": options.commit,
         "out": str(workspace),
-        "engine": options.engine,
-        "sandbox": options.sandbox,
-        "repeats": options.repeats,
-        "max_tasks": options.max_tasks,
-        "allow_missing_submodules": options.allow_missing_submodules,
         "model": options.model.name,
-        "budget_usd": None if options.model.budget_usd is None else str(options.model.budget_usd),
-        "max_calls": options.model.max_calls,
-        "max_tokens": options.model.max_tokens,
         "review": review,
+        **options.model_dump(mode="json", include=_PASSED_ON),
+        **options.model.model_dump(mode="json", include={"budget_usd", "max_calls", "max_tokens"}),
     }
     with get_client(sync_client=True) as client:
-        try:
-            target = client.read_deployment_by_name(f"{CURATE_PAPER}/{deployment}")
-        except ObjectNotFound as error:
-            raise ExpbenchError(
-                FailureKind.RECORD_INVALID,
-                f"{CURATE_PAPER}/{deployment}",
-                "the Prefect server has no such deployment",
-                consequence="Nothing was submitted",
-                next_step="Run `expbench up` (or `prefect deploy`) first",
-            ) from error
+        name = f"{CURATE_PAPER}/{deployment}"
+        target = find_deployment(client, name, consequence="Nothing was submitted", then="then submit it again")
         run = client.create_flow_run_from_deployment(
             target.id, parameters=parameters, tags=[f"paper:{paper_label(options.pdf)}", "stage:curate"]
         )

@@ -14,12 +14,11 @@ from pipeline.digests import digest_of
 from pipeline.schema import Record
 from pipeline.task import Task
 
-__all__ = ["LISTS", "TEXTS", "Wording", "content_digest", "decided_on", "listed_paths"]
+__all__ = ["LISTS", "Wording", "content_digest", "decided_on", "listed_paths"]
 
-TEXTS: Final = ("question", "method", "expected")
-"""Editable texts: a change of one is checked at once and approved with it."""
 LISTS: Final = ("sources", "masked")
-"""Editable lists, one path a line: a change of one sends the task through its stages again."""
+"""Editable lists, one path a line: a change of one sends the task through its stages again. The others are texts, whose
+change is checked at once and approved with it."""
 
 _LABELLED: Final = re.compile(r"^(?P<path>.*?)(?: \[(?P<label>[a-z_]+)\])?$")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.files import read_record
 from pipeline.schema import StoredRecord
 from pipeline.store import Workspace
 
@@ -27,16 +27,8 @@ def read_policy(workspace: Workspace) -> ReviewPolicy:
     path = workspace.root / "review.json"
     if not path.is_file():
         return ReviewPolicy()
-    try:
-        return ReviewPolicy.model_validate_json(path.read_bytes())
-    except ValueError as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID,
-            str(path),
-            f"cannot be read as ReviewPolicy: {str(error).splitlines()[0]}",
-            consequence="No decision was recorded",
-            next_step="Set the number again: expbench review WORKSPACE --reviewers N",
-        ) from error
+    next_step = "Set the number again: expbench review WORKSPACE --reviewers N"
+    return read_record(path, ReviewPolicy, consequence="No decision was recorded", next_step=next_step)
 
 
 def write_policy(workspace: Workspace, policy: ReviewPolicy) -> None:

@@ -13,7 +13,6 @@ its temporary files are what they would be anywhere, and it meets the same answe
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -26,11 +25,11 @@ from pipeline.data.store import DataStore, is_sound, write_launcher
 from pipeline.data.upstream import Upstream
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import write_text
-from pipeline.sandbox.base import Image, ReadOnlyMount, RunSpec, Sandbox
+from pipeline.sandbox.base import Image, ReadOnlyMount, RunSpec, Sandbox, is_container
 from pipeline.scratch import scratch_directory
 from pipeline.settings import Settings
 
-__all__ = ["DataPhase", "open_data_phase", "with_data"]
+__all__ = ["DataPhase", "open_data_phase", "require_data", "with_data"]
 
 DEFAULT_LIMIT: Final = 2 << 30
 _INSIDE: Final = "/expbench-data"
@@ -134,7 +133,7 @@ class DataPhase:
                 consequence="Nothing was fetched, and the run stays without its data",
                 next_step="Use --data fetch, or put the data into the repository",
             )
-        if sandbox.name != "docker":
+        if not is_container(sandbox):
             raise ExpbenchError(
                 FailureKind.SANDBOX_UNAVAILABLE,
                 what,
@@ -155,7 +154,7 @@ def open_data_phase(settings: Settings, sandbox: Sandbox, *, ask: Ask | None = N
     Raises:
         ExpbenchError: `USAGE`, an entry of EXPBENCH_DATA_HOSTS is no host.
     """
-    mode = settings.data or ("fetch" if sandbox.name == "docker" else "offline")
+    mode = settings.data or ("fetch" if is_container(sandbox) else "offline")
     allow = default_allow_list().extended(settings.data_hosts)
     return DataPhase(settings.cache_dir, allow, limit_bytes=settings.data_limit_mb << 20, mode=mode, ask=ask)
 
@@ -170,16 +169,22 @@ def with_data(spec: RunSpec, record: KeptData) -> RunSpec:
     Raises:
         ExpbenchError: `DATA_UNAVAILABLE`, the cache has lost the record or a file of it.
     """
-    index = record.directory / "index.json"
-    if not index.is_file():
-        raise _lost(record, "its directory is gone from the cache")
-    answers: Mapping[str, Mapping[str, object]] = json.loads(index.read_text(encoding="utf-8"))
-    if not answers:
-        return spec
+    require_data(record)
+    answers = json.loads((record.directory / "index.json").read_text(encoding="utf-8"))
+    return _connected(spec, record.directory, (f"replay={_INSIDE}",)) if answers else spec
+
+
+def require_data(record: KeptData) -> None:
+    """Does the cache of this machine still hold what a run downloads?
+
+    Raises:
+        ExpbenchError: `DATA_UNAVAILABLE`, it has lost the record or a file of it.
+    """
+    if not (record.directory / "index.json").is_file():
+        raise _lost(record, "its directory is not in the cache of this machine")
     for file in record.files:
         if not is_sound(record.directory / "blobs" / file.sha256, file.sha256):
             raise _lost(record, f"{file.url} (sha256 {file.sha256}) is gone or damaged")
-    return _connected(spec, record.directory, (f"replay={_INSIDE}",))
 
 
 def _lost(record: KeptData, cause: str) -> ExpbenchError:
@@ -188,7 +193,7 @@ def _lost(record: KeptData, cause: str) -> ExpbenchError:
         f"data record {record.directory}",
         cause,
         consequence="The run was not started",
-        next_step="Make its data phase again with --data fetch",
+        next_step="Make its data phase again where there is a network (`expbench curate`, with --data fetch)",
     )
 
 

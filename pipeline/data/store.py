@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import IO, Final
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
-
 from pipeline.data.certificates import Authority
 from pipeline.data.records import Reply
 from pipeline.digests import digest_of, file_digest, text_digest
-from pipeline.files import replace_directory, write_text
+from pipeline.files import find_record, replace_directory, write_text
 
 __all__ = ["DataStore", "Incoming", "is_sound", "write_launcher"]
 
@@ -69,11 +67,7 @@ class DataStore:
 
     def find(self, key: str) -> Reply | None:
         """What the index says of a request; an entry of another version counts as none."""
-        path = self._entry(key)
-        try:
-            return Reply.model_validate_json(path.read_bytes())
-        except (FileNotFoundError, ValidationError):
-            return None
+        return find_record(self._entry(key), Reply)
 
     @contextmanager
     def receive(self) -> Iterator[Incoming]:

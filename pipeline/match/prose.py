@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pipeline.match.alignment import FACTORS, find_edges, make_pool, read_grid
+from pipeline.match.alignment import FACTORS, Grid, find_edges, make_pool, read_grid
 from pipeline.match.chance import agreement_chances, tail_bound
 from pipeline.match.printed import PrintedNumber, list_printed
 from pipeline.match.records import ProseMatch, Source
@@ -45,29 +45,38 @@ def match_prose(
     Args:
         document: the paper.
         sources: each with its numbers in reading order.
-        is_set: is a number one that the code behind a source sets?
+        is_set: is a number one that the code behind a source sets? Asked of sources that hold numbers of sentences.
     """
     first: dict[tuple[float, int], PrintedNumber] = {}
     for number in list_printed(document):
         if number.sentence:
             first.setdefault((number.value, number.decimals), number)
-    holdings = [Holding([part], [index]) for index, part in enumerate(sources) if part[1]]
+    printed = list(first.values())
+    holdings = [Holding([part], [index]) for index, part in enumerate(sources) if part[1] and printed]
     result: list[ProseMatch] = []
     for holding in holdings:
         source = holding.sources[0]
-        numbers = [number for number in first.values() if not is_set(source, abs(number.value))]
+        if len(set(_agreeing(printed, holding)[1].tolist())) < _FEWEST:
+            continue  # what its code sets has to be read only where it could be taken for a result
+        numbers = [number for number in printed if not is_set(source, abs(number.value))]
         if numbers:
             result += _match_source(numbers, holding, math.log10(len(holdings)))
-    order = {number.id: index for index, number in enumerate(first.values())}
+    order = {number.id: index for index, number in enumerate(printed)}
     return tuple(sorted(result, key=lambda match: (order[match.printed], match.chance)))
 
 
-def _match_source(numbers: Sequence[PrintedNumber], holding: Holding, tried: float) -> list[ProseMatch]:
+def _agreeing(numbers: Sequence[PrintedNumber], holding: Holding) -> tuple[Grid, Array, Array, Array]:
+    """The numbers as one column, and the pairs that agree: of them, of the source's, and the factor between the two."""
     grid = read_grid([number.evolve(row=index, column=0) for index, number in enumerate(numbers)])
     edges = find_edges(grid, make_pool([holding]))
     percent = np.array([number.unit == "%" for number in numbers])
     plain = (edges.factors == FACTORS.index(1.0)) | ((edges.factors == FACTORS.index(100.0)) & percent[edges.cells])
-    cells, held, factors = edges.cells[plain], edges.numbers[plain], edges.factors[plain]
+    return grid, edges.cells[plain], edges.numbers[plain], edges.factors[plain]
+
+
+def _match_source(numbers: Sequence[PrintedNumber], holding: Holding, tried: float) -> list[ProseMatch]:
+    grid, cells, held, factors = _agreeing(numbers, holding)
+    percent = np.array([number.unit == "%" for number in numbers])
     hits = np.isin(np.arange(len(numbers)), cells)
     values = np.unique(holding.values)
     share = np.where(percent, 100.0, 1.0)

@@ -5,31 +5,35 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
-
-from pydantic import ValidationError
+from typing import Final
 
 from pipeline.data.phase import DataPhase, with_data
 from pipeline.data.records import DataRecord
 from pipeline.digests import digest_of
 from pipeline.errors import FAILURES, Cause, ExpbenchError, FailureKind
-from pipeline.files import remove_tree, replace_directory, write_text
+from pipeline.files import find_record, remove_tree, replace_directory, write_text
 from pipeline.repository import Snapshot
-from pipeline.sandbox.base import Command, Limits, RunResult, RunSpec, StopHandle, StoppableSandbox
+from pipeline.sandbox.base import (
+    Command,
+    Limits,
+    RunResult,
+    RunSpec,
+    StopHandle,
+    StoppableSandbox,
+    is_container,
+)
 from pipeline.schema import Record
 from pipeline.scratch import scratch_directory
 from pipeline.task import Usage
 from pipeline.validation.environments import Built
 from pipeline.validation.plan import run_variables
-from pipeline.witness.launch import can_witness, with_witness
+from pipeline.witness.launch import with_witness
 from pipeline.witness.records import Perturbation
 
 __all__ = ["KeptRun", "KeptRuns", "busy_factor"]
 
-RecordT = TypeVar("RecordT", bound=Record)
 _MOST_PATIENT: Final = 4.0
 """However busy the machine is: what runs can make it busy, too."""
 _VERSION: Final = 1
@@ -78,7 +82,7 @@ class KeptRuns:
     @property
     def maps(self) -> bool:
         """Can a file of the repository be put at an absolute path?"""
-        return self._sandbox.name == "docker"
+        return is_container(self._sandbox)
 
     def run(
         self, usage: Sequence[Usage], mapped: Sequence[tuple[str, str]], built: Built, limits: Limits,
@@ -102,7 +106,7 @@ class KeptRuns:
         image, record = built.image.digest, data.digest if data is not None else None
         key = digest_of([_VERSION, self._files, told, image, self._sandbox.name, record])
         kept = self._root / key[:2] / key[:32]
-        stored = _read(kept / "result.json", _Stored)
+        stored = find_record(kept / "result.json", _Stored)
         if stored is None or (stored.result.failure is FailureKind.RUN_TIMEOUT and stored.wall_s < limits.wall_s):
             with replace_directory(kept) as fresh:
                 stored = self._make(spec, built, fresh / "out", data)
@@ -120,7 +124,7 @@ class KeptRuns:
             ExpbenchError: the sandbox broke.
         """
         out = run.directory.parent / "data"
-        record = _read(out / "data.json", DataRecord)
+        record = find_record(out / "data.json", DataRecord)
         if record is None and self._phase is not None and built.image is not None:
             spec, root = self._spec(usage, mapped, limits), self._snapshot.root
             remove_tree(out)
@@ -146,7 +150,7 @@ class KeptRuns:
     def _make(self, spec: RunSpec, built: Built, out: Path, data: DataRecord | None) -> _Stored:
         assert built.image is not None
         out.mkdir()
-        witnessed = can_witness(self._sandbox)
+        witnessed = is_container(self._sandbox)
         with scratch_directory() as scratch:
             wall_s, patience = spec.limits.wall_s, busy_factor()
             spec = spec.evolve(limits=spec.limits.evolve(wall_s=wall_s * patience))
@@ -170,9 +174,3 @@ def busy_factor() -> float:
     Seen: with 15 runnable processes on two processors a script of 44 s did not end in 300.
     """
     return min(_MOST_PATIENT, max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0))))
-
-
-def _read(path: Path, model: type[RecordT]) -> RecordT | None:
-    with suppress(FileNotFoundError, ValidationError):
-        return model.model_validate_json(path.read_bytes())
-    return None

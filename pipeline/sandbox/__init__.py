@@ -20,6 +20,7 @@ from pipeline.sandbox.base import (
     SandboxStatus,
     StopHandle,
     StoppableSandbox,
+    is_container,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "SandboxStatus",
     "StopHandle",
     "StoppableSandbox",
+    "is_container",
     "open_sandbox",
     "pythons_of",
 ]
@@ -52,7 +54,7 @@ def pythons_of(sandbox: Sandbox) -> tuple[str, ...]:
     from pipeline.sandbox.base import BuildSpec as _BuildSpec
 
     preferred = _BuildSpec().python
-    if sandbox.name != "docker":
+    if not is_container(sandbox):
         return (preferred,)
     from pipeline.sandbox._base_image import SUITES, configured_base
 

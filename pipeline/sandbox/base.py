@@ -24,7 +24,7 @@ from pipeline.schema import Problem, Record
 
 __all__ = [
     "BuildSpec", "Command", "CommandResult", "Gpus", "Image", "Limits", "Network", "ProducedFile", "ReadOnlyMount",
-    "RunResult", "RunSpec", "Sandbox", "SandboxStatus", "StopHandle", "StoppableSandbox",
+    "RunResult", "RunSpec", "Sandbox", "SandboxStatus", "StopHandle", "StoppableSandbox", "is_container",
 ]  # fmt: skip
 
 
@@ -223,6 +223,11 @@ class Sandbox(Protocol):
 
     def reap(self, owner: str) -> int:
         """End and remove what runs of `owner` left behind (after a crash); returns how many. Touches nothing else."""
+
+
+def is_container(sandbox: Sandbox) -> bool:
+    """Are its runs containers? They alone have mounts, links, an outbox, a name server, and an image to look into."""
+    return sandbox.name == "docker"
 
 
 class StopHandle:

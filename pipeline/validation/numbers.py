@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Number", "find_numbers", "half_unit", "is_number", "parse_number", "plain_exponents"]
+__all__ = ["Number", "absolute_values", "find_numbers", "half_unit", "is_number", "parse_number", "plain_exponents"]
 
 _SIGN = "+\\-\u2212\u2013"
 _BODY = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?|\.\d+"
@@ -61,6 +61,17 @@ def plain_exponents(text: str) -> str:
     return _TIMES_TEN.sub(
         lambda match: f"{'' if match['times'] else '1'}e{_ascii_sign(match['sign'])}{match['digits']}", text
     )
+
+
+def absolute_values(text: str, *, fractions: bool = False) -> frozenset[float]:
+    """The numbers of a text without their sign: of a program, what it sets.
+
+    Args:
+        text: any number of lines.
+        fractions: only those that print with digits behind a point.
+    """
+    found = (number for line in text.splitlines() for number in find_numbers(line))
+    return frozenset(abs(number.value) for number in found if not fractions or "." in number.text)
 
 
 def find_numbers(text: str) -> Iterator[Number]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import posixpath
 import re
-import shutil
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,18 +20,16 @@ from typing import Final, NamedTuple
 from pipeline.files import remove_tree
 from pipeline.progress import Reporter
 from pipeline.repository import Snapshot
-from pipeline.sandbox.base import Image, Limits, RunSpec, Sandbox
+from pipeline.sandbox.base import Image, Limits, Sandbox, is_container
 from pipeline.sandbox.lanes import count_lanes
-from pipeline.schema import Problem
 from pipeline.scratch import scratch_directory
 from pipeline.task import Band, NumericClaim, Task
 from pipeline.validation.numbers import half_unit
 from pipeline.validation.outcome import match_claims, prediction_reach
 from pipeline.validation.outputs import read_run
 from pipeline.validation.plan import execution_plan, make_plan
-from pipeline.witness.launch import can_witness, permute_data_files, with_witness
-from pipeline.witness.read import read_witness
 from pipeline.witness.records import FunctionRun, Perturbation, Response, WitnessReport
+from pipeline.witness.run import run_witnessed
 
 __all__ = ["AMOUNTS", "RECORDED_RUN", "band_of_seeds", "computed", "learn_responses", "seed_nobody_has"]
 
@@ -78,13 +75,13 @@ def learn_responses(
     Raises:
         ExpbenchError: the sandbox broke.
     """
-    if not can_witness(sandbox):
-        return _noted(task, f"what ran is not known: the {sandbox.name} sandbox cannot carry a witness")
+    if not is_container(sandbox):
+        return task.noted(_COMPONENT, f"what ran is not known: the {sandbox.name} sandbox cannot carry a witness")
     remove_tree(out)
     series = _Series(task, snapshot, image, sandbox, out, owner, limits, reporter)
     plain = series.run(RECORDED_RUN, Perturbation.NONE)
     if plain.failed:
-        return _noted(task, "what ran is not known: the chain does not run with a witness beside it")
+        return task.noted(_COMPONENT, "what ran is not known: the chain does not run with a witness beside it")
     ran = plain.witness.functions
     needs = tuple(f"file {path}" for path in _data_read(plain.witness, task, snapshot))
     truth = task.truth.evolve(ran=ran, seeds=plain.witness.seeds, data_needs=needs, responses=())
@@ -142,25 +139,12 @@ class _Series:
         directory = self.out / name
         directory.mkdir(parents=True)
         with scratch_directory() as scratch:
-            tree, changed = self.snapshot.root, 0
-            if perturbation is Perturbation.PERMUTED:
-                tree = scratch / "tree"
-                shutil.copytree(self.snapshot.root, tree, symlinks=True)
-                changed = permute_data_files(tree, [file.path for file in self.snapshot.files])
-            return self._run(spec, tree, scratch / "witness", directory, perturbation, amount, permute, changed)
-
-    def _run(
-        self, spec: RunSpec, tree: Path, scratch: Path, directory: Path, perturbation: Perturbation, amount: int,
-        permute: Sequence[FunctionRun], changed: int,
-    ) -> _Run:  # fmt: skip
-        spec = with_witness(
-            spec, perturbation=perturbation, amount=amount, python=self.task.environment.python or "3.11",
-            scratch=scratch, permute=tuple((item.path, item.name) for item in permute),
-        )  # fmt: skip
-        result = self.sandbox.run(self.image, tree, spec, out=directory, owner=self.owner)
-        witness = read_witness(directory, perturbation=perturbation, amount=amount)
-        if changed:
-            witness = witness.evolve(files_permuted=changed)
+            result, witness = run_witnessed(
+                spec, self.image, self.snapshot.root, perturbation=perturbation, amount=amount,
+                python=self.task.environment.python or "3.11", permute=[(item.path, item.name) for item in permute],
+                data=[file.path for file in self.snapshot.files], sandbox=self.sandbox, scratch=scratch, out=directory,
+                owner=self.owner,
+            )  # fmt: skip
         seen, _ = read_run(result, directory, spec.commands)
         matches = match_claims(self.task.truth.expected.claims, [seen])
         # without noise an experiment may well divide by zero: `nan` is no number, and no JSON
@@ -264,8 +248,3 @@ def _response(task: Task, run: _Run) -> Response:
         touched=run.witness.touched,
         failed=run.failed,
     )
-
-
-def _noted(task: Task, message: str) -> Task:
-    problem = Problem(component=_COMPONENT, where=task.id, message=message)
-    return task.evolve(problems=(*task.problems, problem))

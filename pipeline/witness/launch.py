@@ -19,22 +19,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.sandbox.base import ReadOnlyMount, RunSpec, Sandbox
+from pipeline.sandbox.base import ReadOnlyMount, RunSpec
 from pipeline.witness._inside.watch import permutation
 from pipeline.witness.records import Perturbation
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["can_witness", "permute_data_files", "with_witness"]
+__all__ = ["permute_data_files", "with_witness"]
 
 _TREE: Final = "/work"
 _FEWEST_ROWS: Final = 8
-
-
-def can_witness(sandbox: Sandbox) -> bool:
-    """Can runs of this sandbox carry a witness? It needs mounts and an outbox, which containers have."""
-    return sandbox.name == "docker"
 
 
 def with_witness(
@@ -44,7 +39,7 @@ def with_witness(
     """The run, with the witness in each of its Python processes; `read_witness` reads what it tells.
 
     Args:
-        spec: for a sandbox that `can_witness`.
+        spec: of a container, which has the mounts and the outbox that a witness needs.
         perturbation: what is moved. Data files are not: see `permute_data_files`.
         amount: of `moved`, by which seeds are moved.
         python: `major.minor` of the environment.

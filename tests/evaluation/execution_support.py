@@ -8,6 +8,7 @@ from tests.evaluation.execution_support import process_sandbox  # noqa: F401
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 import tempfile
@@ -20,6 +21,7 @@ from evaluation.episode import EpisodeFolder, EpisodeLimits
 from evaluation.recipes import as_repository
 from evaluation.submission import REPRODUCE, Conclusion, Response, Submission
 from evaluation.task import EvaluationTask, private_digest
+from pipeline.data.records import DataFile, KeptData
 from pipeline.paper import Paper
 from pipeline.repository import RepositoryRef
 from pipeline.sandbox import Sandbox
@@ -93,6 +95,23 @@ def make_task(directory: Path, files: Mapping[str, str | bytes], **changes: obje
         "private_digest": private_digest(truth()),
     }
     return EvaluationTask.model_validate(values | changes)
+
+
+def with_downloads(task: EvaluationTask, cache: Path, *, whole: bool) -> EvaluationTask:
+    """The task as one whose runs download a file, which the cache has or has not."""
+    body = b"what was downloaded"
+    file = DataFile(
+        url="https://data.example/x.csv", size=len(body), sha256=hashlib.sha256(body).hexdigest(),
+        content_type="text/csv", fetched_at="2026-01-01T00:00:00Z",
+    )  # fmt: skip
+    if whole:
+        (cache / "blobs").mkdir(parents=True)
+        (cache / "blobs" / file.sha256).write_bytes(body)
+        (cache / "ca.pem").touch()
+        (cache / "index.json").write_text(json.dumps({f"GET {file.url}": {}}))
+    data = KeptData(digest="0" * 64, directory=cache, files=(file,))
+    assert task.truth is not None
+    return task.evolve(truth=task.truth.evolve(data=data))
 
 
 class Workspace:

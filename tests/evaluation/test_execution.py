@@ -17,7 +17,7 @@ from pipeline.progress import SilentReporter
 from pipeline.sandbox import Image, RunResult, RunSpec, Sandbox, open_sandbox
 from pipeline.sandbox.process import ProcessSandbox
 from pipeline.task import Environment, Verdict
-from tests.evaluation.execution_support import SMALL, Workspace, make_task, process_sandbox, public_task
+from tests.evaluation.execution_support import SMALL, Workspace, make_task, process_sandbox, public_task, with_downloads
 
 __all__ = ["process_sandbox"]
 
@@ -218,6 +218,18 @@ def test_the_checkout_is_the_commit_not_the_working_tree(
     assert task.masked_repository is not None
     (task.masked_repository / "library.py").write_text("raise SystemExit('somebody was here')\n")
     assert run(task, workspace, submission, process_sandbox).verdict is Verdict.PASS
+
+
+def test_without_the_data_of_the_original_nothing_is_run_and_nothing_is_known(
+    task: EvaluationTask, workspace: Workspace, tmp_path: Path, process_sandbox: Sandbox
+) -> None:
+    workspace.write("reproduce.sh", "echo score 0.75\n")
+    submission = workspace.submit({"score": 0.75})
+    for whole, words in ((False, "data record"), (True, "process sandbox")):
+        given = with_downloads(task, tmp_path / "cache", whole=whole)
+        report = run(given, workspace, submission, process_sandbox)
+        assert (report.verdict, report.exit_code) == (Verdict.UNKNOWN, None)
+        assert words in report.reason
 
 
 class Machine(ProcessSandbox):

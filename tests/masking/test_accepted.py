@@ -59,4 +59,4 @@ def test_a_damaged_file_accepts_nothing_and_says_so(text: str, tmp_path: Path) -
     with pytest.raises(ExpbenchError) as caught:
         accepted_hits(tmp_path)
     assert caught.value.kind is FailureKind.RECORD_INVALID
-    assert caught.value.cause.startswith("cannot be read: 1 validation error")
+    assert caught.value.cause.startswith("cannot be read as AcceptedFile: 1 validation error")

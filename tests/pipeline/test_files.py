@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import exclusive_lock, is_locked, remove_tree, replace_directory, write_text
+from pipeline.files import exclusive_lock, is_locked, read_record, remove_tree, replace_directory, write_text
+from pipeline.schema import Record
 
 
 def test_a_failed_replacement_leaves_the_old_directory_and_no_rest(tmp_path: Path) -> None:
@@ -65,3 +66,21 @@ def test_a_lock_names_the_process_that_holds_it_and_is_free_when_that_was_killed
     assert not is_locked(tmp_path / "lock")
     with exclusive_lock(tmp_path / "lock", "it"):
         write_text(tmp_path / "f", "x")
+
+
+class _Kept(Record):
+    number: int
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"number": "x"}', "[]"])
+def test_a_record_that_cannot_be_read_says_what_it_should_be_and_what_to_do(text: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ExpbenchError) as caught:
+        read_record(path, _Kept, consequence="Nothing was done", next_step="Write it again")
+    assert (caught.value.kind, caught.value.object) == (FailureKind.RECORD_INVALID, str(path))
+    assert caught.value.cause.startswith("cannot be read as Kept: ")
+    assert "\n" not in str(caught.value)
+    path.write_text('{"number": 3}')
+    assert read_record(path, _Kept, consequence="c", next_step="n").number == 3

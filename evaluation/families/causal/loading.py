@@ -17,7 +17,7 @@ from evaluation.lock import repository_commit
 from evaluation.recipes import as_repository
 from evaluation.task import EvaluationTask
 from pipeline.digests import digest_of, text_digest
-from pipeline.errors import ExpbenchError, FailureKind
+from pipeline.files import read_record
 from pipeline.paper import Paper
 from pipeline.repository import RepositoryRef
 from pipeline.scratch import scratch_directory
@@ -150,12 +150,7 @@ def world_of(task: EvaluationTask) -> CausalTask:
     Raises:
         ExpbenchError: `RECORD_INVALID`.
     """
-    path = (task.private or Path()) / WORLD
-    try:
-        return CausalTask.model_validate_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID, str(path), f"the task's world cannot be read: {str(error).splitlines()[0]}",
-            consequence="The episode cannot be run or graded",
-            next_step="Run the same command with --resume: it is written again from the frozen task",
-        ) from error  # fmt: skip
+    return read_record(
+        (task.private or Path()) / WORLD, CausalTask, consequence="The episode cannot be run or graded",
+        next_step="Run the same command with --resume: it is written again from the frozen task",
+    )  # fmt: skip

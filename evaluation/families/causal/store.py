@@ -17,7 +17,7 @@ from evaluation.families.causal.task import CausalTask
 from evaluation.families.causal.taxonomy import Flag, classify
 from pipeline.digests import text_digest
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.files import write_text
+from pipeline.files import read_record, write_text
 from pipeline.schema import Problem, Severity, StoredRecord
 
 __all__ = [
@@ -165,13 +165,10 @@ def finished_episode(
     path = episode_path(run, task, solver, repeat, model)
     if not path.is_file():
         return None
-    try:
-        episode = CausalEpisode.model_validate_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ExpbenchError(
-            FailureKind.RECORD_INVALID, str(path), f"cannot be read as an episode: {str(error).splitlines()[0]}",
-            consequence="The run was not gone on with", next_step="Remove the file, and the episode is played again",
-        ) from error  # fmt: skip
+    episode = read_record(
+        path, CausalEpisode, consequence="The run was not gone on with",
+        next_step="Remove the file, and the episode is played again",
+    )  # fmt: skip
     return episode if episode.task_sha256 == text_digest(to_json(task)) else None
 
 

@@ -28,6 +28,7 @@ from evaluation.integrity.tampering import tampering_findings
 from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import Finding, Grader, IntegrityReport, ViolationKind
+from pipeline.files import find_record
 from pipeline.llm import ModelClient
 from pipeline.progress import Reporter
 from pipeline.schema import Problem, StoredRecord
@@ -65,10 +66,7 @@ class ProvenanceAudit(StoredRecord):
 
 def read_audit(folder: EpisodeFolder) -> ProvenanceAudit | None:
     """The audit of an episode; None where there is none."""
-    try:
-        return ProvenanceAudit.model_validate_json((folder.root / _FILE).read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None
+    return find_record(folder.root / _FILE, ProvenanceAudit)
 
 
 def audit_episode(

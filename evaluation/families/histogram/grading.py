@@ -13,6 +13,7 @@ from evaluation.families.histogram.scoring import HistogramScore, Provenance, sc
 from evaluation.families.histogram.submission import read_submission
 from evaluation.scores import EpisodeScores
 from evaluation.task import EvaluationTask
+from pipeline.files import find_record
 from pipeline.schema import StoredRecord
 from pipeline.store import write_if_changed
 
@@ -39,10 +40,7 @@ class GradedHistogram(StoredRecord):
 
 def read_graded(folder: EpisodeFolder) -> GradedHistogram | None:
     """The grades of an episode; None where there are none."""
-    try:
-        return GradedHistogram.model_validate_json((folder.root / _FILE).read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None
+    return find_record(folder.root / _FILE, GradedHistogram)
 
 
 def grade_episode(task: EvaluationTask, folder: EpisodeFolder, row: EpisodeScores) -> EpisodeScores:

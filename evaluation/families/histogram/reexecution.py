@@ -35,6 +35,7 @@ from evaluation.trajectory import CommandRun
 from evaluation.trajectory_io import read_trajectory
 from evaluation.verdicts import ExecutionReport
 from pipeline.errors import ExpbenchError
+from pipeline.files import find_record
 from pipeline.progress import Reporter
 from pipeline.sandbox.base import Sandbox
 from pipeline.schema import StoredRecord
@@ -75,10 +76,7 @@ class Reexecution(StoredRecord):
 
 def read_reexecution(folder: EpisodeFolder) -> Reexecution | None:
     """What a re-execution showed; None where there was none."""
-    try:
-        return Reexecution.model_validate_json((folder.root / _FILE).read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None
+    return find_record(folder.root / _FILE, Reexecution)
 
 
 def reexecute(

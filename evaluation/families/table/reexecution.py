@@ -29,6 +29,7 @@ from evaluation.integrity.material import is_code
 from evaluation.submission import Submission
 from evaluation.task import EvaluationTask
 from evaluation.verdicts import ExecutionReport, Finding, ViolationKind
+from pipeline.files import find_record
 from pipeline.progress import Reporter
 from pipeline.sandbox.base import Sandbox
 from pipeline.schema import StoredRecord
@@ -59,10 +60,7 @@ class Reexecution(StoredRecord):
 
 def read_reexecution(folder: EpisodeFolder) -> Reexecution | None:
     """What a re-execution showed; None where there was none."""
-    try:
-        return Reexecution.model_validate_json((folder.root / _FILE).read_bytes())
-    except (FileNotFoundError, ValueError):
-        return None
+    return find_record(folder.root / _FILE, Reexecution)
 
 
 def reexecute(

@@ -34,15 +34,11 @@ def experiment(
     json_output: Json = False,
 ) -> None:
     """Judge a submission without an episode: design, implementation, conclusion (EXP-Bench 4.1)."""
-    from contextlib import nullcontext
-
-    from flows.engines import ModelOptions
-    from flows.experiment_score import score_experiment
-    from flows.grading_model import recorded_model
+    from evaluation.families.experiment_standalone import score_experiment
+    from flows.grading_model import score_model
     from flows.progress import TerminalReporter
 
-    grader = nullcontext() if judge == "keyless" else recorded_model(ModelOptions(name=judge_model), record, "score")
-    with grader as client, TerminalReporter() as reporter:
+    with score_model(judge, judge_model, record) as client, TerminalReporter() as reporter:
         found = score_experiment(task, submission, client=client, panel=panel, reporter=reporter)
     value = found.model_dump(mode="json")
     if json_output:

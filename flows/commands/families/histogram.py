@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.commands.shared import Json, escape, print_value
+from flows.commands.shared import Json, escape, print_json, print_value
 
 if TYPE_CHECKING:
     from evaluation.families.histogram.tables import HistogramTables
@@ -76,13 +76,12 @@ def read_paper(
     json_output: Json = False,
 ) -> None:
     """Print a paper's text page by page, or write its figures as PNG; the tool that agents have in their workspace."""
-    from flows.histogram import read_paper as run
+    from evaluation.families.histogram.standalone import read_paper as run
     from flows.progress import TerminalReporter
 
     with TerminalReporter() as reporter:
         found = run(pdf, pages, figures, reporter)
-    if json_output:
-        print_value(found.model_dump(mode="json"), True)
+    if print_json(found, json_output):
         return
     typer.echo(found.text, nl=False)
     for figure in found.figures:
@@ -106,7 +105,7 @@ def histogram_tables(
     json_output: Json = False,
 ) -> None:
     """Tables of Collider-Bench over runs: distances (2), shapes (3), consumption (4), labels, cost against accuracy."""
-    from flows.histogram import tables_of_runs
+    from evaluation.families.histogram.standalone import tables_of_runs
 
     tables, drawn = tables_of_runs(runs, tau=tau, plots=plots)
     if json_output:

@@ -43,17 +43,13 @@ def table(
     json_output: Json = False,
 ) -> None:
     """Score a reproduction: tables within tolerances, methodology, code, completeness, callback (PRBench 4.1)."""
-    from contextlib import nullcontext
-
     from evaluation.families.table.records import Mode
     from evaluation.families.table.standalone import score_submission
-    from flows.engines import ModelOptions
-    from flows.grading_model import recorded_model
+    from flows.grading_model import score_model
     from flows.progress import TerminalReporter
 
     wanted = Mode.FULL if mode == "full" else Mode.CODE_ONLY
-    grader = nullcontext() if judge == "keyless" else recorded_model(ModelOptions(name=judge_model), record, "score")
-    with grader as client, TerminalReporter() as reporter:
+    with score_model(judge, judge_model, record) as client, TerminalReporter() as reporter:
         report = score_submission(task, submission, mode=wanted, client=client, panel=panel, reporter=reporter)
     print_value(report if json_output else _short(report), json_output)
 

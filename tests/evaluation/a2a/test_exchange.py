@@ -38,8 +38,10 @@ from evaluation.a2a.messages import (
     read_green_request,
     text_message,
 )
+from evaluation.a2a.remote_step import NoSandbox, RemoteAgent, RemoteAgentStep
 from evaluation.a2a.server import address, agent_card, running
-from evaluation.episode import EpisodeLimits
+from evaluation.episode import EpisodeFolder, EpisodeLimits
+from evaluation.exports.forms import unexportable
 from evaluation.scores import EpisodeStatus
 from evaluation.trajectory import CommandRun, End, TrajectoryHead
 from evaluation.trajectory_io import read_trajectory
@@ -48,7 +50,10 @@ from flows.cli import app
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.network.listening import listen
 from pipeline.progress import SilentReporter
+from pipeline.sandbox import Image, StopHandle
+from tests.evaluation.execution_support import make_task, with_downloads
 from tests.evaluation.families.table.support import METADATA, REFERENCE, honest, write_task
+from tests.evaluation.harness.support import PRICES
 
 
 class Stranger(AgentExecutor):
@@ -436,3 +441,17 @@ def test_an_archive_that_swells_is_refused(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(ExpbenchError, match="more than is taken"):
         list(files_of([Artifact(artifact_id="1", name="f", parts=[new_raw_part(b"0" * 11, filename="f")])]))
     assert raw_of([new_text_part("x")], "f") is None
+
+
+def test_a_task_whose_runs_download_is_blocked_elsewhere(tmp_path: Path) -> None:
+    """A white agent gets the masked tree, and would work without the data."""
+    task = with_downloads(make_task(tmp_path, {"a.py": "1"}), tmp_path / "cache", whole=True)
+    step = RemoteAgentStep(
+        agent=RemoteAgent(), sandbox=NoSandbox(), limits=EpisodeLimits(), owner="o", model=None, upstreams=(),
+        prices=PRICES, url="http://127.0.0.1:9",
+    )  # fmt: skip
+    image = Image(reference="i", digest="d", spec_digest="s")
+    with pytest.raises(ExpbenchError, match=r"download 1 file") as caught:
+        step.run(task, EpisodeFolder(tmp_path / "episode"), image, "told", seed=0, scratch=tmp_path, stop=StopHandle())
+    assert caught.value.kind is FailureKind.DATA_UNAVAILABLE
+    assert "1 file(s)" in unexportable(task), "nor does another harness have them"

@@ -196,7 +196,7 @@ def test_a_run_that_cannot_be_read_says_what_to_remove(place: Path, text: str | 
     assert (caught.value.kind, caught.value.object) == (
         FailureKind.RECORD_INVALID, str(folder.agent_logs / "run.json"),
     )  # fmt: skip
-    assert caught.value.cause.startswith("cannot be read: ")
+    assert caught.value.cause.startswith("cannot be read as AgentRun: ")
     assert "\n" not in caught.value.cause
     assert str(place) in caught.value.next_step
 

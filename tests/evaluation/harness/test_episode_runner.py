@@ -25,6 +25,7 @@ from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.sandbox.base import CommandResult, RunResult, StopHandle
 from pipeline.schema import Problem
 from pipeline.task import Family, Verdict
+from tests.evaluation.execution_support import with_downloads
 from tests.evaluation.harness.doubles import (
     EXECUTION,
     INTEGRITY,
@@ -396,6 +397,35 @@ def test_a_blocked_task_is_not_begun(root: Path, task: EvaluationTask, changes: 
     assert (scores.status, scores.reason) == (EpisodeStatus.BLOCKED, reason)
     assert (engine.builds, engine.runs) == ([], [])
     assert f"{task.id}: {reason}. It was not carried out, and its scores are blocked, not 0." in heard.warnings[0]
+
+
+def test_a_task_whose_data_the_cache_has_lost_is_blocked_before_an_agent_works_on_it(
+    root: Path, task: EvaluationTask
+) -> None:
+    """It was given to agents without its data once, and they were scored for what they could not have."""
+    engine, heard = Engine(), Heard()
+    lacking = with_downloads(task, root / "cache", whole=False)
+    made = runner(root, engine, Grading(), heard)
+    scores = made.episode(lacking, 0, StopHandle())
+    assert scores.status is EpisodeStatus.BLOCKED
+    assert str(root / "cache") in scores.reason
+    assert (scores.execution, scores.conclusion) == (None, None)
+    assert (engine.builds, engine.runs) == ([], [])
+    assert "`expbench curate`, with --data fetch) and run with --resume" in heard.warnings[0]
+    there = made.episode(with_downloads(task, root / "cache", whole=True), 0, StopHandle())
+    assert there.status is EpisodeStatus.SCORED, "a new run of the harness is a new chance"
+    assert engine.runs[0][0].dns is not None
+
+
+def test_data_that_is_lost_behind_the_first_step_blocks_the_episode(root: Path, task: EvaluationTask) -> None:
+    engine = Engine()
+    there = with_downloads(task, root / "cache", whole=True)
+    made = runner(root, engine, Grading())
+    engine.fail_run = [failure(FailureKind.DISK_FULL)]
+    assert made.episode(there, 0, StopHandle()).status is EpisodeStatus.UNKNOWN
+    (root / "cache" / "index.json").unlink()
+    scores = made.episode(there, 0, StopHandle())
+    assert (scores.status, len(engine.runs)) == (EpisodeStatus.BLOCKED, 1)
 
 
 def test_a_submission_that_cannot_be_read_ends_the_run_and_says_what_to_remove(

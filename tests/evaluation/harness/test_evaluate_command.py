@@ -19,6 +19,7 @@ from flows.evaluate import parse_network
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.files import exclusive_lock
 from pipeline.task import Family
+from tests.evaluation.execution_support import with_downloads
 from tests.evaluation.harness.support import tiny_tasks
 
 
@@ -122,6 +123,22 @@ def test_a_dry_run_tells_everything_that_is_in_the_way(source: Path, tmp_path: P
     for row, words in zip(found, ("Docker Engine", "--resume", "no model is given"), strict=True):
         assert words in row["message"]
     assert "--sandbox process" not in found[0]["message"], "agents work in containers only"
+
+
+def test_a_task_whose_data_are_not_here_is_told_before_any_episode(
+    tasks: list[EvaluationTask], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks[0] = with_downloads(tasks[0], tmp_path / "cache", whole=False)
+    command = ["evaluate", str(source), "--agent", "noop", "--out", str(tmp_path / "run")]
+    [(name, reason)] = json.loads(invoke(*command, "--dry-run", "--json").stdout)["blocked"]
+    assert (name, str(tmp_path / "cache") in reason) == (tasks[0].id, True)
+    monkeypatch.setattr("flows.evaluate.agent_sandbox", lambda: None)
+    told: list[str] = []
+    monkeypatch.setattr("flows.progress.TerminalReporter.warn", lambda _, message: told.append(message))
+    monkeypatch.setattr("flows.evaluate.in_threads", lambda *_: told.append("episodes") or [])
+    invoke(*command)
+    assert told[-1] == "episodes"
+    assert told[0].startswith(f"{tasks[0].id}: what its runs download is not at hand")
 
 
 def begin_run_in(root: Path) -> None:

@@ -206,7 +206,7 @@ def test_failures_are_kept_in_the_run_and_used_by_the_report(tmp_path: Path) -> 
     value = json.loads(call("report", run, "--json").stdout)
     assert value["taxonomy"]["insights"] == marked.insights
     (run / "failures.json").write_text("{")
-    with pytest.raises(ExpbenchError, match="is not a failure taxonomy"):
+    with pytest.raises(ExpbenchError, match="cannot be read as Taxonomy"):
         call("report", run)
 
 

@@ -41,6 +41,14 @@ def test_what_the_code_sets_and_a_single_number_are_no_outcome() -> None:
     assert match_prose(make_document(sentences=["There are 174,762 cycles."]), [source]) == ()
 
 
+def test_of_a_source_that_holds_none_nobody_asks_what_its_code_sets() -> None:
+    """The code of every run was read, and most runs of a repository match nothing."""
+    asked: list[str] = []
+    sources = [read_text("log.txt", LOG), read_text("other.txt", "loss: 0.71\nepoch: 3\n")]
+    found = match_prose(make_document(sentences=[SAID]), sources, lambda source, _: bool(asked.append(source.name)))
+    assert {match.source for match in found} == set(asked) == {"log.txt"}
+
+
 def test_numbers_of_other_papers_are_not_found() -> None:
     chance = random.Random(7)
     accepted = 0

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ExpbenchError, FailureKind
-from pipeline.sandbox import Command, RunSpec
+from pipeline.sandbox import Command, RunSpec, is_container
 from pipeline.sandbox.docker import DockerSandbox
 from pipeline.sandbox.process import ProcessSandbox
 from pipeline.witness import read
-from pipeline.witness.launch import can_witness, with_witness
+from pipeline.witness.launch import with_witness
 from pipeline.witness.records import Perturbation, WitnessReport
 
 GOOD = {"argv": ["a.py"], "directory": "."}
@@ -91,8 +91,8 @@ def test_no_record_is_said(tmp_path: Path) -> None:
 
 
 def test_only_containers_carry_a_witness(tmp_path: Path) -> None:
-    assert can_witness(DockerSandbox())
-    assert not can_witness(ProcessSandbox())
+    assert is_container(DockerSandbox())
+    assert not is_container(ProcessSandbox())
     spec = RunSpec(commands=(Command(argv=("true",)),), outbox="/mine")
     with pytest.raises(ExpbenchError) as caught:
         with_witness(spec, perturbation=Perturbation.NONE, amount=0, python="3.11", scratch=tmp_path)
