@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from flows.engines import ModelOptions
 from flows.grading_model import recorded_model
-from flows.locate_engines import chosen_by_reader
 from pipeline.digests import digest_of
 from pipeline.files import write_text
 from pipeline.llm import CacheMode, model_config_from_environment
@@ -73,6 +72,8 @@ def choosing_model(options: ModelOptions, record: Path, reporter: Reporter) -> I
     Raises:
         ExpbenchError: no model is configured, its key is missing, its endpoint fails, or the budget is used up.
     """
+    from pipeline.reader.choose import choose
+
     with recorded_model(options, record, "locate") as client:
         model = client.config.model
 
@@ -84,10 +85,7 @@ def choosing_model(options: ModelOptions, record: Path, reporter: Reporter) -> I
                 reporter.note("locate", f"{len(talk.steps)} turns of {model} for {len(batch)} tasks, kept in {path}")
 
             rankings = [locate(index, task) for task in tasks]
-            found = chosen_by_reader(
-                index, tasks, rankings, client=client, document=None, where=index.snapshot.ref.url, reporter=reporter,
-                keep=keep,
-            )  # fmt: skip
+            found = choose(index, tasks, rankings, client=client, document=None, reporter=reporter, keep=keep)
             return [(item.location, model if item.accepted else "keyless") for item in found]
 
         yield search

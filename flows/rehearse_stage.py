@@ -43,7 +43,7 @@ from pipeline.task import Requirement, SourceScript, Status, Task
 from pipeline.validation.environments import Environments
 from pipeline.validation.numbers import absolute_values
 from pipeline.validation.observation import Observation
-from pipeline.validation.outputs import read_file
+from pipeline.validation.outputs import read_committed
 from pipeline.validation.places import places_of
 from pipeline.validation.plan import make_plan
 from pipeline.validation.rerun import FIRST_RUN
@@ -59,8 +59,6 @@ __all__ = [
 ]  # fmt: skip
 
 _STAGE: Final = "rehearse"
-_MAX_COMMITTED: Final = 200_000
-"""Numbers of committed files that are looked at; a repository with more holds data, not results."""
 _CODE: Final = (".py", ".ipynb", ".sh", ".r", ".R", ".yaml", ".yml", ".toml", ".cfg", ".json")
 _MAX_CODE: Final = 200_000
 _DRAWN: Final = "plot "
@@ -160,7 +158,7 @@ def _rehearsed(
         data=open_data_phase(settings, sandbox),
     )  # fmt: skip
     held = [_of_run(run) for run in runs if run.ran]
-    committed = _committed(snapshot)
+    committed = [_Held(Source(name=path, origin="committed"), tuple(held)) for path, held in read_committed(snapshot)]
     found = match_tables(document, [(item.source, item.observations) for item in (*held, *committed)])
     matches = [match for match in (as_stated(document, item) for item in found) if len(match.cells) >= FEWEST]
     workspace.write_json(_summary(workspace), Rehearsed(runs=tuple(runs), matches=tuple(matches)))
@@ -265,18 +263,6 @@ def _of_run(run: Rehearsal) -> _Held:
     # what was only drawn is seen by a witness, which clean repeats and round trips do not carry yet
     printed = tuple(item for item in read_rehearsal(run) if not item.source.startswith(_DRAWN))
     return _Held(source, printed, run)
-
-
-def _committed(snapshot: Snapshot) -> list[_Held]:
-    """What the repository's own files hold, each by itself; the smallest first, until there are too many numbers."""
-    held: list[_Held] = []
-    count = 0
-    for file in sorted(snapshot.files, key=lambda item: (item.size, item.path)):
-        values, _ = read_file(snapshot.root / file.path, file.path)
-        if values and count + len(values) <= _MAX_COMMITTED:
-            count += len(values)
-            held.append(_Held(Source(name=file.path, origin="committed"), tuple(values)))
-    return held
 
 
 def _read_by(runs: Iterable[Rehearsal], committed: Iterable[_Held]) -> dict[str, frozenset[str]]:

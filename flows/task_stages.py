@@ -18,7 +18,6 @@ from extractors._reading import Reading
 from extractors.method import Method
 from flows.chains import Located, with_chain
 from flows.engines import ModelEngine, with_prompts
-from flows.locate_engines import chosen_by_reader
 from flows.mask_stage import MaskStage
 from flows.rehearse_stage import RunEvidence, adopt_rehearsals, code_of, from_choice, from_run
 from flows.review.content import decided_on
@@ -206,6 +205,8 @@ class TaskStages:
         Searches by rules; then, with a model, lets it choose for all tasks together, and keeps its way in the
         `locate.json` of each.
         """
+        from pipeline.reader.choose import choose
+
         engine = self.engine
         rankings = [locate(index, query, max_alternatives=self._alternatives) for query in queries]
         if engine is None:
@@ -219,8 +220,8 @@ class TaskStages:
                 self.workspace.write_json(self.workspace.task_dir(ids[number]) / "locate.json", talk)
 
         with engine.working("locate", ids[0] if len(ids) == 1 else None):
-            found = chosen_by_reader(
-                index, queries, rankings, client=engine.client, document=self.document, where=", ".join(ids),
+            found = choose(
+                index, queries, rankings, client=engine.client, document=self.document,
                 reporter=Details(self.reporter, "locate"), keep=keep,
             )  # fmt: skip
         asked = [with_prompts(task, [prompts[task.id]] if task.id in prompts else []) for task in tasks]

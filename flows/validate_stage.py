@@ -29,7 +29,7 @@ from pipeline.validation import (
 )
 from pipeline.validation.binding import unbound
 from pipeline.validation.diagnosis import read_tail
-from pipeline.validation.environments import Environments, reached_files
+from pipeline.validation.environments import Environments
 from pipeline.validation.monitor import WRITTEN
 from pipeline.validation.outcome import learn_bands, supported_claims
 from pipeline.validation.refine import rank_of
@@ -308,25 +308,6 @@ class ValidateStage:
     def image_of(self, task: Task) -> Image:
         """The task's image again; building it is a look-up, as it was built for the validation."""
         return self.environments.of_task(task)
-
-    def image_for(self, base: Task, chain: Chain | None) -> Image:
-        """The environment of a chain before any run of it; without a chain, what the repository declares.
-
-        Raises:
-            ExpbenchError: `ENVIRONMENT_UNBUILDABLE`; the machinery failed.
-        """
-        sources = [source.path for source in (chain.sources if chain is not None else base.truth.sources)]
-        reached = reached_files(self.learnt.index(self.environments), sources) if sources else []
-        built = self.environments.of_files(sources, reached)
-        if built.image is None:
-            raise ExpbenchError(
-                FailureKind.ENVIRONMENT_UNBUILDABLE,
-                built.problems[-1].where,
-                built.problems[-1].message,
-                consequence="Nothing of the repository can be run",
-                next_step="Read environments/*/build.log in the workspace",
-            )
-        return built.image
 
     def _with_equivalents(self, task: Task, others: tuple[Chain, ...]) -> Task:
         """Run the chains that were not needed: one that reproduces the claims as well gives the answer away.

@@ -71,55 +71,65 @@ def choose(
     document: Document | None,
     reporter: Reporter,
     limits: LoopLimits | None = None,
-    keep: Callable[[Conversation[Choice]], None] | None = None,
+    keep: Callable[[Conversation[Choice], range], None] | None = None,
 ) -> list[Chosen]:
-    """Let a reader choose the files and commands of some tasks, all in one conversation.
+    """Let a reader choose the files and commands of the tasks of one repository.
 
     Args:
         index: the repository, from `build_index`.
-        tasks: what to look for; at most about eight, see `batches`.
+        tasks: what to look for; asked together, in parts where they are many (`batches`).
         rankings: the deterministic result of each, from `locate`.
         client: the model; its calls count in the current budget.
         document: the paper for look-ups; None: none.
         reporter: notes of stage `locate`.
-        limits: turns, calls, characters and money; None: those of `choosing_limits`.
-        keep: told the whole way, or what there is of one that is cut short; what is raised follows.
+        limits: of one conversation: turns, calls, characters and money; None: those of `choosing_limits`.
+        keep: told the whole way to some of the tasks, or what there is of one that is cut short; what is raised
+            follows.
 
     Returns:
         A decision for each task, in order: the reader's (reasons begin with `model:`), or the ranking's with a problem
-        of component `reader.choose` where the reader's answer did not hold.
+        of component `reader.choose` where the model refused, had no room, or gave no answer that held.
 
     Raises:
-        ModelError: the endpoint failed (a refusal is an answer that does not hold, and is not raised).
+        ModelError: the endpoint failed, which says nothing about the tasks.
         BudgetError: the budget does not allow the next call.
     """
-    files = FileLines(index.snapshot)
-    toolbox = Toolbox(index, files, document)
-    gate = Gate(index, files, len(tasks), toolbox.searched)
     shown = repository_map(index, list_candidates(index, document))
-    toolbox.flag("the map", shown)
-    for number, task in enumerate(tasks, 1):
-        toolbox.flag(f"task {number}", task.text)
-    talk = converse(
-        client, _beginning(shown, tasks), tools=toolbox.tools, answer=Choice, check=gate.check,
-        limits=limits or choosing_limits(len(tasks)), prompt=choose_prompt().ref, reporter=reporter, stage=_STAGE,
-        cut=keep,
-    )  # fmt: skip
-    if keep is not None:
-        keep(talk)
-    shared = [*toolbox.flagged, *([_shortened(talk.left_out)] if talk.left_out else [])]
-    chosen = []
-    for number, (task, ranking) in enumerate(zip(tasks, rankings, strict=True), 1):
-        answer = gate.held.get(number)
-        if answer is None:
-            message = f"the deterministic ranking stands, because the model's answer was not accepted: {talk.reason}"
-            problem = Problem(component=_COMPONENT, where="decision", message=message)
-            reporter.note(_STAGE, message)
-            location = ranking.evolve(problems=(*ranking.problems, problem, *shared))
-        else:
-            location = _location(answer, index, task, ranking, toolbox.searched, shared, client.config.model)
-        chosen.append(Chosen(location=location, accepted=answer is not None))
+    files = FileLines(index.snapshot)
+    chosen: list[Chosen] = []
+    for batch in batches(len(tasks)):
+        asked = [tasks[number] for number in batch]
+        toolbox = Toolbox(index, files, document)
+        toolbox.flag("the map", shown)
+        for number, task in enumerate(asked, 1):
+            toolbox.flag(f"task {number}", task.text)
+        gate = Gate(index, files, len(asked), toolbox.searched)
+        told = _of(batch, keep)
+        talk = converse(
+            client, _beginning(shown, asked), tools=toolbox.tools, answer=Choice, check=gate.check,
+            limits=limits or choosing_limits(len(asked)), prompt=choose_prompt().ref, reporter=reporter, stage=_STAGE,
+            cut=told,
+        )  # fmt: skip
+        if talk.steps:
+            told(talk)
+        shared = [*toolbox.flagged, *([_shortened(talk.left_out)] if talk.left_out else [])]
+        for number, (task, place) in enumerate(zip(asked, batch, strict=True), 1):
+            ranking, answer = rankings[place], gate.held.get(number)
+            if answer is None:
+                message = f"the deterministic ranking stands, because the model gave no answer that held: {talk.reason}"
+                problem = Problem(component=_COMPONENT, where="decision", message=message)
+                reporter.note(_STAGE, message)
+                location = ranking.evolve(problems=(*ranking.problems, problem, *shared))
+            else:
+                location = _location(answer, index, task, ranking, toolbox.searched, shared, client.config.model)
+            chosen.append(Chosen(location=location, accepted=answer is not None))
     return chosen
+
+
+def _of(
+    batch: range, keep: Callable[[Conversation[Choice], range], None] | None
+) -> Callable[[Conversation[Choice]], None]:
+    return lambda talk: keep(talk, batch) if keep is not None else None
 
 
 def _beginning(shown: str, tasks: Sequence[TaskQuery]) -> tuple[Message, ...]:

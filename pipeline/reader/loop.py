@@ -44,6 +44,8 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 SUBMIT: Final = "submit"
 _COMPLAINTS: Final = 12
 _COMPLAINT: Final = 600
+_NO_ANSWER: Final = frozenset({FailureKind.REFUSAL, FailureKind.CONTEXT_TOO_LONG})
+"""About this conversation, and no fault of the endpoint."""
 
 
 class LoopLimits(Record):
@@ -129,7 +131,7 @@ def converse(
         parameters: how answers are generated; None: as the model is configured.
 
     Raises:
-        ModelError: the endpoint failed (a model that refuses gives no value, and is not raised).
+        ModelError: the endpoint failed. A model that refuses, or has no room for the beginning, gives no value.
         BudgetError: the budget does not allow the next call.
     """
     talk = _Talk(client, list(messages), {tool.name: tool for tool in tools}, answer, check, limits, prompt, parameters)
@@ -137,19 +139,17 @@ def converse(
         if limits.budget != BudgetLimits():
             stack.enter_context(client.scope("stage", stage, limits.budget))
         try:
-            while not talk.ended:
+            while talk.value is None and not talk.reason:
                 step = talk.turn()
                 names = ", ".join(f"{name} {shorten(given, 60)}" for name, given in step.calls) or "no call"
                 reporter.note(stage, f"turn {step.turn} of about {limits.turns}: {names}")
-        except ModelError as error:
-            if error.kind is not FailureKind.REFUSAL:
-                _tell(cut, talk, error.cause)
-                raise
-            talk.reason = error.cause
         except (ExpbenchError, KeyboardInterrupt) as error:
-            _tell(cut, talk, error.cause if isinstance(error, ExpbenchError) else "interrupted")
-            raise
-    return talk.result(talk.reason)
+            talk.reason = error.cause if isinstance(error, ExpbenchError) else "interrupted"
+            if not isinstance(error, ModelError) or error.kind not in _NO_ANSWER:
+                if cut is not None and talk.steps:
+                    cut(talk.result())
+                raise
+    return talk.result()
 
 
 class _Talk(Generic[ModelT]):
@@ -170,15 +170,10 @@ class _Talk(Generic[ModelT]):
         self.value: ModelT | None = None
         self.reason = ""
 
-    @property
-    def ended(self) -> bool:
-        """Is there an answer, or will there be none?"""
-        return self.value is not None or bool(self.reason)
-
-    def result(self, reason: str) -> Conversation[ModelT]:
+    def result(self) -> Conversation[ModelT]:
         """The way so far."""
         return Conversation[self._answer](  # type: ignore[name-defined]  # so that a stored one is read back as such
-            value=self.value, reason="" if self.value is not None else reason, steps=tuple(self.steps),
+            value=self.value, reason=self.reason, steps=tuple(self.steps),
             model=self._client.config.model, prompt=self._prompt, left_out=self._left_out,
         )  # fmt: skip
 
@@ -272,11 +267,6 @@ class _Talk(Generic[ModelT]):
             return f"The answer does not hold:\n{shown}{more}\nCorrect it and submit again."
         self.value = value
         return "accepted"
-
-
-def _tell(cut: Callable[[Conversation[ModelT]], None] | None, talk: _Talk[ModelT], why: str) -> None:
-    if cut is not None and talk.steps:
-        cut(talk.result(why))
 
 
 def _said(error: ValidationError) -> str:

@@ -23,8 +23,8 @@ __all__ = ["MAP_CHARACTERS", "repository_map"]
 
 MAP_CHARACTERS: Final = 22_000
 """About 6,000 tokens."""
-_SHARES: Final = {"documents": 0.34, "commands": 0.14, "programs": 0.08, "results": 0.05}
-"""Of the size, at most; the tree has the rest."""
+_SHARES: Final = {"tree": 0.42, "commands": 0.14, "programs": 0.08, "results": 0.05}
+"""Of the size, at most. Documents have what these leave; what they leave gives the tree more detail."""
 _PROGRAMS: Final = frozenset({"python", "notebook", "shell", "make"})
 _FEW: Final = 12
 """Configurations that a directory names one by one when room is scarce."""
@@ -46,7 +46,8 @@ def repository_map(index: RepositoryIndex, candidates: Sequence[Candidate], *, c
     count = len(index.snapshot.files)
     head = f"{count} files. A directory and its files with their sizes, * can be run, counts in [] by ending:"
     room = characters - len(head) - 20
-    documents, told = _documents(index, int(room * _SHARES["documents"]))
+    tree = _tree(index, int(room * _SHARES["tree"]))
+    documents, told = _documents(index, room - len(tree) - int(room * (sum(_SHARES.values()) - _SHARES["tree"])))
     elsewhere = [item for item in candidates if item.where.rpartition(":")[0] not in told]
     commands = _commands(elsewhere, int(room * _SHARES["commands"]))
     programs = _programs(index, int(room * _SHARES["programs"]))
@@ -63,7 +64,6 @@ class _Folder:
     """What stands in one line of the tree."""
 
     names: list[str] = field(default_factory=list)
-    programs: int = 0
     counted: Counter[str] = field(default_factory=Counter)
     """Files that are not named, by ending."""
     size: int = 0
@@ -181,7 +181,8 @@ def _short(path: str, sections: Sequence[DocumentSection], room: int) -> str:
     room -= len(head)
     if room < 400:  # less than a paragraph and a command
         return ""
-    shown = _fit([_numbered(section) for section in commanded], room, "more sections hold commands")
+    texts = [text if len(text) <= room // 2 else f"{text[: room // 2]} [...]" for text in map(_numbered, commanded)]
+    shown = _fit(texts, room, "more sections hold commands")
     return "\n".join([f"{head}\nIts sections that hold commands:" if shown else head, *shown])
 
 
@@ -216,10 +217,8 @@ def _commands(candidates: Sequence[Candidate], room: int) -> str:
         where = f" (in {directory})" if directory != "." else ""
         words = f" | {shorten(candidate.text, _CONTEXT)}" if candidate.text not in {"", path} else ""
         lines.append(f"{candidate.where}: {shorten(shown_command(candidate.usage.argv), 240)}{where}{words}")
-    if not lines:
-        return ""
     more = [f"[{alike} more commands in the same files]"] if alike else []
-    return "\n".join(["Commands stated elsewhere:", *_fit(lines, room - 120, "more commands"), *more])
+    return _titled("Commands stated elsewhere:", [*_fit(lines, room - 120, "more commands"), *more])
 
 
 def _programs(index: RepositoryIndex, room: int) -> str:
@@ -229,14 +228,8 @@ def _programs(index: RepositoryIndex, room: int) -> str:
         for facts, place in zip(index.facts, index.places, strict=True)
         if place.runs and not place.aside and facts.summary and facts.file.kind in {"python", "notebook"}
     ]
-    if not told:
-        return ""
-    lines = _fit(sorted(told, key=_depth), room - 40, "more programs")
-    return "\n".join(["What programs say of themselves:", *lines])
-
-
-def _depth(text: str) -> tuple[int, str]:
-    return text.partition(":")[0].count("/"), text
+    told.sort(key=lambda line: (line.partition(":")[0].count("/"), line))
+    return _titled("What programs say of themselves:", _fit(told, room - 40, "more programs"))
 
 
 def _results(index: RepositoryIndex, room: int) -> str:
@@ -249,9 +242,11 @@ def _results(index: RepositoryIndex, room: int) -> str:
         f"{name or '.'}/ {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         for name, names in sorted(folders.items())
     ]
-    if not lines:
-        return ""
-    return "\n".join(["Committed files that may hold numbers:", *_fit(lines, room - 40, "more directories")])
+    return _titled("Committed files that may hold numbers:", _fit(lines, room - 40, "more directories"))
+
+
+def _titled(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([title, *lines]) if lines else ""
 
 
 def _fit(lines: Iterable[str], room: int, what: str) -> list[str]:

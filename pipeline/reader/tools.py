@@ -28,9 +28,9 @@ from pipeline.reader.search import PatternSearch, SearchTime
 from pipeline.schema import Problem, Record, Severity
 from pipeline.tracing.lines import FileLines
 from pipeline.validation.observation import Observation
-from pipeline.validation.outputs import read_file
+from pipeline.validation.outputs import read_committed
 
-__all__ = ["Toolbox", "committed_numbers", "shown_command"]
+__all__ = ["Toolbox", "shown_command"]
 
 _LISTED: Final = 200
 _MATCHES: Final = 60
@@ -44,8 +44,6 @@ _SEARCHES_SECONDS: Final = 120.0
 _WORDS: Final = 400
 """Letters of a path, title or command in a listing."""
 _SUBJECTS: Final = 25
-_MOST_NUMBERS: Final = 200_000
-"""Numbers of committed files that are looked at; a repository with more holds data, not results."""
 
 _Path = Annotated[str, Field(max_length=1000)]
 
@@ -316,7 +314,7 @@ class Toolbox:
 
     def _look_up(self, wanted: _Numbers) -> str:
         if self._numbers is None:
-            self._numbers = [item for _, held in committed_numbers(self._index) for item in held]
+            self._numbers = [item for _, held in read_committed(self._index.snapshot) for item in held]
         texts = []
         for text in wanted.numbers:
             found = list(_standing(text, self._numbers))
@@ -340,18 +338,6 @@ class Toolbox:
         if not shown:
             return f"There are only {len(items)} {what}."
         return f"{what} {start} to {start + len(shown) - 1} of {len(items)}:\n" + "\n".join(shown)
-
-
-def committed_numbers(index: RepositoryIndex) -> Iterator[tuple[str, list[Observation]]]:
-    """Files that hold numbers as results are written, the smallest first, until there are too many numbers."""
-    count = 0
-    for file in sorted(index.snapshot.files, key=lambda item: (item.size, item.path)):
-        held, _ = read_file(index.snapshot.root / file.path, file.path)
-        count += len(held)
-        if count > _MOST_NUMBERS:
-            return
-        if held:
-            yield file.path, held
 
 
 def _standing(text: str, numbers: Sequence[Observation]) -> Iterator[Observation]:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 import yaml
 
+from pipeline.repository import Snapshot
 from pipeline.sandbox.base import Command, RunResult
 from pipeline.schema import Problem, Severity
 from pipeline.validation.event_logs import Series, read_tensorboard, read_wandb
@@ -26,12 +27,14 @@ from pipeline.validation.scalars import number_of
 from pipeline.validation.stored_tables import STORED, UNREADABLE, read_stored
 from pipeline.validation.text_output import observe_text
 
-__all__ = ["is_result_file", "read_file", "read_run", "read_values"]
+__all__ = ["is_result_file", "read_committed", "read_file", "read_run", "read_values"]
 
 # A results file is small: the largest of the worked examples has 4 kB, EXP1 of the Renyi repository 14 kB.
 _MAX_BYTES: Final = 8 << 20
 _MAX_OBSERVATIONS: Final = 60_000
 _MAX_ARRAY: Final = 512
+_MAX_COMMITTED: Final = 200_000
+"""Numbers of committed files that are looked at; a repository with more holds data, not results."""
 _MAX_NODES: Final = 50_000
 _MAX_LIST: Final = 64
 _COMPONENT: Final = "validation.outputs"
@@ -105,6 +108,16 @@ def read_file(path: Path, name: str) -> tuple[list[Observation], list[Problem]]:
         zipfile.BadZipFile,
     ) as error:
         return [], [_problem(name, f"could not be read as {suffix}: {error}")]
+
+
+def read_committed(snapshot: Snapshot) -> Iterator[tuple[str, list[Observation]]]:
+    """The repository's own files that hold numbers, the smallest first, without those that make it too many."""
+    count = 0
+    for file in sorted(snapshot.files, key=lambda item: (item.size, item.path)):
+        values, _ = read_file(snapshot.root / file.path, file.path)
+        if values and count + len(values) <= _MAX_COMMITTED:
+            count += len(values)
+            yield file.path, values
 
 
 def is_result_file(name: str) -> bool:

@@ -142,8 +142,8 @@ def test_a_model_that_cannot_hold_the_task_leaves_the_deterministic_chain_and_sa
     ranking = locate(index, QUERY)
     assert ranking.chain is not None
     assert found.chains[0] == ranking.chain
-    (problem,) = [p for p in found.task.problems if p.component == "locate.model"]
-    assert "the chain is the one of the deterministic search" in problem.message
+    (problem,) = [p for p in found.task.problems if p.component == "reader.choose"]
+    assert "the deterministic ranking stands" in problem.message
     assert not (workspace.task_dir(found.task.id) / "locate.json").exists()
 
 

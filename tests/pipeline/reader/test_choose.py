@@ -81,9 +81,9 @@ def ask(index, protocol_server, connect):  # noqa: F811
         talks = []
         found = choose(
             index, tasks, [locate(index, task) for task in tasks], client=client or connect(server, **options),
-            document=document, reporter=SilentReporter(), limits=limits, keep=talks.append,
+            document=document, reporter=SilentReporter(), limits=limits, keep=lambda talk, batch: talks.append(talk),
         )  # fmt: skip
-        return found, talks[-1], server
+        return found, talks[-1] if talks else None, server
 
     return asked
 
@@ -123,7 +123,11 @@ def test_tasks_are_asked_together_and_the_beginning_is_the_same_for_all_of_them(
     assert "Task 2. Question: How long does sorting take" in both[2]["content"]
 
 
-def test_many_tasks_are_asked_in_parts_of_equal_size():
+def test_many_tasks_are_asked_in_parts_of_equal_size(ask):
+    parts = [submit(*[TIMING | {"task": number} for number in range(1, count + 1)]) for count in (4, 5)]
+    found, _, server = ask(*parts, tasks=(SORTING,) * 9)
+    assert [item.accepted for item in found] == [True] * 9
+    assert len(server.requests) == 2
     assert batches(3) == [range(3)]
     assert [len(batch) for batch in batches(9)] == [4, 5]
     assert [number for batch in batches(21) for number in batch] == list(range(21))
@@ -189,7 +193,7 @@ def test_a_task_whose_answer_never_holds_keeps_the_deterministic_result_and_the_
     assert [item.accepted for item in found] == [True, False]
     assert found[1].location.chain == locate(index, SPIRALS).chain
     (problem,) = [p for p in found[1].location.problems if p.component == "reader.choose"]
-    assert "not accepted" in problem.message
+    assert "no answer that held" in problem.message
     assert "main.py" in problem.message
     assert len(server.requests) == 3
 
@@ -244,6 +248,9 @@ def test_another_choice_than_that_of_the_search_is_shown_as_a_disagreement(ask):
 def test_a_refusal_is_no_answer_and_a_failing_endpoint_is_no_result(ask):
     (found,), _, _ = ask(turns.refusal())
     assert not found.accepted
+    (found,), _, _ = ask(turns.context_too_long(times=None))
+    assert not found.accepted
+    assert "no answer that held: " in found.location.problems[-1].message
     with pytest.raises(ModelError):
         ask(turns.overloaded())
 

@@ -123,7 +123,7 @@ def test_what_a_cut_conversation_did_is_kept(index, protocol_server, connect):  
     with pytest.raises(BudgetError):
         choose(
             index, [SPIRALS], [locate(index, SPIRALS)], client=connect(protocol_server(*look)), document=None,
-            reporter=SilentReporter(), limits=LoopLimits(budget=BudgetLimits(calls=2)), keep=kept.append,
+            reporter=SilentReporter(), limits=LoopLimits(budget=BudgetLimits(calls=2)), keep=lambda talk, _: kept.append(talk),
         )  # fmt: skip
     (talk,) = kept
     assert [step.calls[0][0] for step in talk.steps] == ["rank", "rank"]

@@ -1,11 +1,11 @@
-"""Files as numbered lines, and quotes that must stand where they are said to."""
+"""Files as numbered lines."""
 
 import json
 
 import pytest
 
 from pipeline.tracing import lines
-from pipeline.tracing.lines import FileLines, quote_problem
+from pipeline.tracing.lines import FileLines
 from tests.pipeline.locator.repositories import make
 
 NOTEBOOK = json.dumps(
@@ -39,17 +39,6 @@ def test_lines_of_a_notebook_are_its_cells_where_they_are_stored(files):
         assert json.loads(stored[number - 1].strip().rstrip(",")).rstrip("\n") == text
     assert [text for _, text in files.lines("b/c.ipynb")] == ["# Train", "the model", "import os", 'print("a")']
     assert files.lines("broken.ipynb") == ((1, "not JSON"),)
-
-
-def test_quotes(files):
-    assert quote_problem(files, "a.py", 1, 2, "x = 1\n yes = 2") is None  # white space may differ
-    assert "line 2" in quote_problem(files, "a.py", 1, 1, "yes = 2")
-    assert "no text file" in quote_problem(files, "d.bin", 1, 1, "yes = 2")
-    assert "no range" in quote_problem(files, "a.py", 2, 1, "yes = 2")
-    assert "no range" in quote_problem(files, "a.py", 1, 500, "yes = 2")
-    assert "says nothing" in quote_problem(files, "a.py", 1, 2, " = ")
-    number = next(number for number, text in files.lines("b/c.ipynb") if "print" in text)
-    assert quote_problem(files, "b/c.ipynb", number, number, 'print("a")') is None
 
 
 def test_what_is_held_in_memory_is_bounded(files, monkeypatch):
