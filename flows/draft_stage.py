@@ -6,7 +6,7 @@ again, because the user wants to see what the model (or its recording) says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from extractors.drafting import DraftResult
@@ -41,7 +41,7 @@ class Drafted:
     prompts: tuple[PromptRef, ...] = ()
     choices: tuple[ReaderChain, ...] = ()
     """What a reader chose to carry them out, in their order; empty where they were made by rules."""
-    reader: PaperReader | None = None
+    reader: PaperReader | None = field(default=None, compare=False)
 
 
 def draft(
