@@ -16,7 +16,7 @@ from pipeline.task import Task, ValidationReport, Verdict
 from pipeline.validation.environments import Built, Environments, reached_files
 from pipeline.validation.refine import rank_of
 from pipeline.validation.repair import repaired, stopped_commands
-from pipeline.validation.rerun import missing_modules, missing_system_packages, validate
+from pipeline.validation.rerun import missing_parts, validate
 
 __all__ = ["ChainAttempts", "Learnt", "Tried"]
 
@@ -126,8 +126,8 @@ class ChainAttempts:
                 reporter=environments.reporter,
                 scale=settings.scale if scale is None else scale,
             )
-            more_modules = set(missing_modules(report, out)) - set(modules)
-            more_libraries = set(missing_system_packages(report, out)) - set(libraries)
+            missed_modules, missed_libraries = missing_parts(report, out)
+            more_modules, more_libraries = missed_modules - set(modules), missed_libraries - set(libraries)
             if known or report.verdict is Verdict.PASS or not (more_modules or more_libraries):
                 break
             modules, libraries = (*modules, *sorted(more_modules)), (*libraries, *sorted(more_libraries))

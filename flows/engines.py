@@ -42,7 +42,6 @@ __all__ = [
     "ModelOptions",
     "fails_here",
     "model_config",
-    "model_of_workspace",
     "open_model",
     "parameters_of",
     "prompts_digest",
@@ -137,30 +136,6 @@ def open_model(config: ModelConfig, options: ModelOptions, workspace: Workspace,
     store = ExchangeStore(options.exchanges or workspace.exchanges_dir, options.cache)
     client = ModelClient(config, store=store, ledger=ledger, budget=budget)
     return ModelEngine(client=client, budget=budget)
-
-
-def model_of_workspace(workspace: Workspace, settings: Settings) -> ModelEngine | None:
-    """The model that a workspace was made with, opened again for single stages; None: it was made without one.
-
-    Raises:
-        ExpbenchError: as `model_config`, and `WORKSPACE_CONFLICT` when the environment now leads to another model.
-    """
-    inputs = workspace.info().inputs
-    if inputs.model is None:
-        return None
-    options = ModelOptions(name=None if ModelSettings().name else inputs.model)
-    config = model_config(options, workspace)
-    found = (config.model, config.endpoint or config.url, parameters_of(config))
-    if found != (inputs.model, inputs.endpoint, inputs.parameters):
-        raise ExpbenchError(
-            FailureKind.WORKSPACE_CONFLICT,
-            str(workspace.root),
-            f"was made with {inputs.model} at {inputs.endpoint} ({inputs.parameters}), and the environment leads to "
-            f"{found[0]} at {found[1]} ({found[2]})",
-            consequence="Nothing was changed",
-            next_step="Set EXPBENCH_MODEL, OPENAI_BASE_URL (or EXPBENCH_MODEL_ENDPOINT) as they were",
-        )
-    return open_model(config, options, workspace, settings)
 
 
 def parameters_of(config: ModelConfig) -> str:

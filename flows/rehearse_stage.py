@@ -178,7 +178,7 @@ def _rehearsed(
         document, [_ground(match, by_run, _code_of(snapshot, by_run[match.source])) for match in chosen]
     )
     behind = {
-        (best.table, best.source): RunEvidence(runs=tuple(_run_of(by_run, match) for match in (best, *also)))
+        (best.table, best.source): RunEvidence(runs=tuple(_rehearsal(by_run[match.source]) for match in (best, *also)))
         for best, also in zip(chosen, others, strict=True)
     }
     kept = made.result.drafts[:max_tasks]
@@ -213,10 +213,6 @@ def _ground(match: TableMatch, held: Mapping[str, _Held], code: str = "") -> Gro
     return ground_of(match, code, keys, fields)
 
 
-def _run_of(by_run: Mapping[str, _Held], match: TableMatch) -> Rehearsal:
-    return _rehearsal(by_run[match.source])
-
-
 def _rehearsal(held: _Held) -> Rehearsal:
     assert held.rehearsal is not None, "only runs are drafted"
     return held.rehearsal
@@ -246,7 +242,7 @@ def _said(document: Document, snapshot: Snapshot, held: Sequence[_Held], committ
     counts = Counter(match.source for match in matches)
     taken: set[str] = set()
     result = []
-    for item in sorted(held, key=lambda item: -counts[item.source.name]):
+    for item in sorted(held, key=lambda item: (_fails(item), -counts[item.source.name])):
         own = tuple(m for m in matches if m.source == item.source.name and m.printed not in taken)
         taken |= {match.printed for match in own}
         if own:
@@ -279,7 +275,7 @@ def _choose(
 ) -> tuple[list[TableMatch], list[list[TableMatch]], list[Problem]]:
     """For each part of a table the run that gives most of it, the other runs that do, and what was set aside.
 
-    A table whose rows come from one command each has as many parts.
+    A table whose rows come from one command each has as many parts. What a run that failed shows tells only where.
     """
     order = {name: number for number, name in enumerate(by_run)}
     shipped: dict[int, set[str]] = {}
@@ -300,7 +296,9 @@ def _choose(
     groups: list[list[TableMatch]] = []
     for members in found.values():
         parts: list[list[TableMatch]] = []
-        for match in sorted(members, key=lambda item: (-len(item.cells), order[item.source])):
+        for match in sorted(
+            members, key=lambda item: (_fails(by_run[item.source]), -len(item.cells), order[item.source])
+        ):
             shared = [len(match.places & part[0].places) for part in parts]
             alike = [part for part, count in zip(parts, shared, strict=True) if 2 * count >= len(part[0].cells)]
             if alike:
@@ -308,7 +306,14 @@ def _choose(
             elif not any(shared):  # another row or column, by another command
                 parts.append([match])
         groups += parts
+    for match in (group[0] for group in groups if _fails(by_run[group[0].source])):
+        message = f"{len(match.cells)} of its numbers come out of `{match.command}`, which then fails"
+        problems.append(_problem(_where(match), f"{message}: {_rehearsal(by_run[match.source]).message}"))
     return [group[0] for group in groups], [group[1:] for group in groups], problems
+
+
+def _fails(held: _Held) -> bool:
+    return held.rehearsal is not None and held.rehearsal.failure is not None
 
 
 def _where(match: TableMatch) -> str:

@@ -36,7 +36,7 @@ __all__ = ["KeptRun", "KeptRuns", "busy_factor"]
 
 _MOST_PATIENT: Final = 4.0
 """However busy the machine is: what runs can make it busy, too."""
-_VERSION: Final = 1
+_VERSION: Final = 2
 """Raise when what a run leaves behind changes (another witness): older runs are then made anew."""
 
 

@@ -241,17 +241,14 @@ def missing_in_log(log: str) -> tuple[str, ...]:
 
 def absent_data(logs: Sequence[str]) -> str:
     """The first printed line by which a program that ended well says that data was not there; empty without one."""
-    for log in logs:
-        for line in log.splitlines():
-            if _SAYS_ABSENT.search(line) and _DATA_NOUN.search(line):
-                return line.strip()[:160]
-    return ""
+    return _first_line(logs, _SAYS_ABSENT, _DATA_NOUN)
 
 
 def hints(logs: Sequence[str]) -> str:
     """The first printed line that says something was skipped or not found; empty when there is none."""
-    for log in logs:
-        for line in log.splitlines():
-            if _HINT.search(line):
-                return line.strip()[:160]
-    return ""
+    return _first_line(logs, _HINT)
+
+
+def _first_line(logs: Sequence[str], *patterns: re.Pattern[str]) -> str:
+    lines = (line for log in logs for line in log.splitlines() if all(pattern.search(line) for pattern in patterns))
+    return next((line.strip()[:160] for line in lines), "")

@@ -44,6 +44,8 @@ class EnvironmentPlan(Record):
     declared_in: tuple[str, ...]
     """Files of the repository; `imports` where something was taken from the imports of its files."""
     problems: tuple[Problem, ...] = ()
+    as_of: datetime.date | None = None
+    """The day of which its versions are; None: today's."""
 
 
 def resolve_environment(
@@ -57,6 +59,7 @@ def resolve_environment(
     extra: Sequence[str] = (),
     pythons: Sequence[str] = (PYTHON,),
     unbuildable: Sequence[str] = (),
+    as_of: datetime.date | None = None,
 ) -> EnvironmentPlan:
     """The environment that a chain of scripts needs.
 
@@ -71,6 +74,7 @@ def resolve_environment(
         pythons: what the sandbox has, the preferred one first.
         unbuildable: distributions whose declared version could not be built: another version is taken; one that stands
             there twice is left out.
+        as_of: packages whose version is not declared are of this day, or nothing resolves; None: as `before` says.
 
     Raises:
         ExpbenchError: `ENVIRONMENT_UNBUILDABLE` (nothing that runs these files resolves), `NETWORK`, `TOOL_MISSING`.
@@ -86,7 +90,7 @@ def resolve_environment(
     chosen = choose_pythons(declared, tuple(pythons))
     _report_layout(snapshot, declared)
     listener.step("validate", f"resolving {len(wanted.all)} packages")
-    outcome = resolved(wanted, before, cache, chosen)
+    outcome = resolved(wanted, before, cache, chosen, as_of)
     origin = [*declared.files, *(["imports"] if wanted.from_imports else [])]
     return EnvironmentPlan(
         spec=BuildSpec(
@@ -96,6 +100,7 @@ def resolve_environment(
         ),
         declared_in=tuple(origin),
         problems=(*declared.problems, *outcome.problems),
+        as_of=outcome.as_of,
     )
 
 

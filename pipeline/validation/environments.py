@@ -38,6 +38,8 @@ class Built:
     environment: Environment | None
     problems: tuple[Problem, ...]
     """What was conceded; without an image its last one is the reason."""
+    as_of: date | None = None
+    """The day of which its packages are; None: today's, or it has none."""
 
 
 def reached_files(index: RepositoryIndex, entries: Iterable[str]) -> list[str]:
@@ -78,7 +80,7 @@ class Environments:
 
     def of_files(
         self, sources: Sequence[str], reached: Sequence[str], *, modules: Sequence[str] = (),
-        libraries: Collection[str] = (),
+        libraries: Collection[str] = (), as_of: date | None = None,
     ) -> Built:  # fmt: skip
         """Resolve and build; what this repository's declarations cannot give is a problem, not the end of the run.
 
@@ -87,6 +89,7 @@ class Environments:
             reached: files whose imports count.
             modules: imported by a failed run, declared nowhere.
             libraries: Debian packages that a failed run wanted.
+            as_of: packages whose version is not declared are of this day; None: of that of the commit, if possible.
         """
         plan: EnvironmentPlan | None = None
         unbuildable: list[str] = []
@@ -104,6 +107,7 @@ class Environments:
                     reporter=self.reporter,
                     pythons=pythons,
                     unbuildable=unbuildable,
+                    as_of=as_of,
                 )
                 plan = extend_environment(plan, sorted(libraries))
                 plan, image, found = build_with_corrections(plan, self._build, lambda plan: self._log(plan.spec))
@@ -122,7 +126,7 @@ class Environments:
                     continue
                 problem = Problem(component="validate.environment", where=error.object, message=error.cause)
                 return Built(None, None, (*(plan.problems if plan else ()), problem))
-            return Built(image, self._record(plan, image), (*noted, *plan.problems, *found))
+            return Built(image, self._record(plan, image), (*noted, *plan.problems, *found), plan.as_of)
 
     def _build(self, plan: EnvironmentPlan) -> Image:
         log = self._log(plan.spec)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from pipeline.tracing.source import notebook_cells, parse_python
 
-__all__ = ["installs_of"]
+__all__ = ["installs_of", "operands"]
 
 _SHELL = re.compile(r"(?:^|[;&|\s!%/])pip3?\s+install\s+(?P<rest>.+)$")
 _RUNS = frozenset(
@@ -66,14 +66,20 @@ def _of_command(command: str) -> Iterator[str]:
 
 def _arguments(arguments: list[str]) -> Iterator[str]:
     """The requirements among the arguments of `pip install`."""
+    for argument in operands(arguments, _TAKES_VALUE):
+        yield from _requirement(argument)
+
+
+def operands(arguments: list[str], taking_value: Collection[str]) -> Iterator[str]:
+    """The arguments of one command that are no options, nor values of these options."""
     skip = False
     for argument in arguments:
         if argument in {"&&", "||", ";", "|", ">", "2>&1"}:
             return
         if skip or argument.startswith("-"):
-            skip = not skip and argument in _TAKES_VALUE
+            skip = not skip and argument in taking_value
             continue
-        yield from _requirement(argument)
+        yield argument
 
 
 def _of_code(code: str) -> Iterator[str]:

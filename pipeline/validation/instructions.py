@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from pipeline.validation.installs import operands
+
 __all__ = ["Instructions", "read_dockerfile", "read_readme"]
 
 _PIP: Final = re.compile(r"(?:^|\s)(?:pip[\d.]*|-m\s+pip|uv\s+pip)\s+install\s+(?P<rest>.+)$")
@@ -63,7 +65,7 @@ class Instructions:
             except ValueError:
                 self.left_out.append((text.strip(), line))
                 return
-            for argument in _operands(arguments):
+            for argument in (item.rstrip(";,") for item in operands(arguments, _VALUE_OPTIONS)):
                 if "$" in argument or "{" in argument:
                     self.left_out.append((argument, line))
                 elif into is not self.system:
@@ -71,17 +73,6 @@ class Instructions:
                 elif not _NO_NEED.match(argument):
                     into.append((argument.split("=")[0], line))
             return
-
-
-def _operands(arguments: list[str]) -> Iterator[str]:
-    skip = False
-    for argument in arguments:
-        if argument in {"&&", "||", ";", "|", ">", "2>&1"}:
-            return
-        if skip or argument.startswith("-"):
-            skip = not skip and argument in _VALUE_OPTIONS
-            continue
-        yield argument.rstrip(";,")
 
 
 def read_dockerfile(text: str) -> Instructions:

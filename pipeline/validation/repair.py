@@ -5,7 +5,7 @@ directory, a folder for output that git cannot hold while it is empty, and resul
 one is known from what documents and wrappers run before the same command, or from the one script that names the file
 and writes files. Nothing is guessed about data that nobody can make here; cells of a notebook that need none still run.
 
-Non-goals: missing modules and libraries (see `rerun.missing_modules`); other scripts (see `refine`).
+Non-goals: missing modules and libraries (see `rerun.missing_parts`); other scripts (see `refine`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pipeline.validation.commands import started_path
 from pipeline.validation.diagnosis import missing_in_log, read_tail
 from pipeline.validation.tracebacks import Refused, refused_path
 
-__all__ = ["CommandRepair", "Repair", "repaired", "repaired_commands", "stopped_commands"]
+__all__ = ["CommandRepair", "Repair", "passes_over_errors", "repaired", "repaired_commands", "stopped_commands"]
 
 _SEQUENCES: Final = frozenset({"document", "shell"})
 """Where the order of commands is the order in which they are run; targets of a Makefile are alternatives."""
@@ -39,6 +39,7 @@ _WRITING: Final = re.compile(
     r"json\.dump|pickle\.dump|yaml\.dump|write_text|write_bytes|csv\.writer|DictWriter)\b|\bopen\([^\n]*['\"][wax]b?['\"]"
 )
 _CODE: Final = (".py", ".ipynb")
+_NO_FILE: Final = ("FileNotFoundError:", "OSError:")
 _ALLOW: Final = "--allow-errors"
 _TEST: Final = re.compile(r"(?:^|/)(?:tests?/|test_|conftest\.py)|_test\.py$")
 
@@ -100,8 +101,9 @@ def repaired_commands(
     refused = refused_path(error, snapshot) or refused_path(printed, snapshot)
     tree = _Tree(snapshot)
     script = started_path(snapshot, usage[number])
-    if refused is not None:
-        found = _elsewhere(usage, number, script, refused, tree) or _with_folder(usage, number, refused, tree)
+    stated = [command.path for command in index.links.commands if command.target == script]
+    for missed in [refused] if refused is not None else _spoken(error):
+        found = _elsewhere(usage, number, script, missed, tree, stated) or _with_folder(usage, number, missed, tree)
         if found is not None:
             return found
     found = (
@@ -152,16 +154,30 @@ def _outside(path: str) -> bool:
 # --- another working directory ---------------------------------------------------------------------------------------
 
 
+def _spoken(error: str) -> list[Refused]:
+    """What may be the missing path where an exception tells it in a sentence: `x.txt not found.` (NumPy)."""
+    lines = [line for line in error.splitlines() if line.startswith(_NO_FILE)]
+    words = lines[-1].partition(":")[2].split() if lines else []
+    return [Refused(word.strip("'\"`.,:;()"), writing=False) for word in words if "." in word.strip("'\"`.,:;()")]
+
+
 def _elsewhere(
-    usage: Sequence[Usage], number: int, script: str | None, refused: Refused, tree: _Tree
+    usage: Sequence[Usage], number: int, script: str | None, refused: Refused, tree: _Tree, stated: Sequence[str]
 ) -> CommandRepair | None:
-    """From the directory, of the script or above it, where the path that was refused makes sense."""
+    """From the directory where the path that was refused makes sense.
+
+    It is that of the script or above it, that of a page that states the command, else the only one that has the path.
+    """
     here = posixpath.normpath(usage[number].directory)
     if script is None or refused.rooted or posixpath.isabs(refused.path) or _fits(refused, here, tree):
         return None
-    there = next((place for place in _upwards(script) if place != here and _fits(refused, place, tree)), None)
+    near = [*_upwards(script), *(posixpath.dirname(path) or "." for path in stated)]
+    there = next((place for place in near if place != here and _fits(refused, place, tree)), None)
     if there is None:
-        return None
+        holding = [] if refused.writing else [place for place in tree.folders if _fits(refused, place, tree)]
+        if len(holding) != 1:
+            return None
+        there = holding[0]
     reason = f"run from {there}: `{refused.path}` means nothing from {here}"
     moved = tuple(
         _moved(other, there, reason, tree)
@@ -296,6 +312,11 @@ def _past_errors(usage: Sequence[Usage], number: int, log: str) -> CommandRepair
     return CommandRepair(
         (*usage[:number], step, *usage[number + 1 :]), "cells of the notebook that fail are passed over"
     )
+
+
+def passes_over_errors(usage: Sequence[Usage]) -> bool:
+    """Does a notebook that these execute end well whatever its cells do?"""
+    return any(_ALLOW in step.argv for step in usage)
 
 
 def _makes(code: str, name: str) -> bool:

@@ -32,7 +32,7 @@ from pipeline.validation.plan import execution_plan, make_plan
 from pipeline.validation.system_packages import missing_libraries, missing_programs
 from pipeline.validation.variants import with_files, without_files
 
-__all__ = ["FIRST_RUN", "missing_modules", "missing_system_packages", "validate"]
+__all__ = ["FIRST_RUN", "missing_parts", "validate"]
 
 _STAGE: Final = "validate"
 _RESULT: Final = "result.json"
@@ -346,30 +346,17 @@ def _cause(task: Task, snapshot: Snapshot, result: RunResult, directory: Path) -
     return diagnose(snapshot, result, directory, masked=own)
 
 
-def missing_modules(report: ValidationReport, out: Path) -> tuple[str, ...]:
-    """Modules that a failed validation missed, so that the environment can be extended (`resolve_environment(extra=)`).
+def missing_parts(report: ValidationReport, out: Path) -> tuple[set[str], set[str]]:
+    """Modules, and Debian packages with libraries and programs, that a failed validation missed.
 
     Args:
         report: a report of `validate`.
         out: the directory that was given to `validate`.
     """
-    if not any(run.failure for run in report.runs):
-        return ()
-    return missing_in_log(_logs(report, out))
-
-
-def missing_system_packages(report: ValidationReport, out: Path) -> tuple[str, ...]:
-    """Debian packages with the libraries and programs that a failed validation missed (see `extend_environment`)."""
-    if not any(run.failure for run in report.runs):
-        return ()
-    log = _logs(report, out)
-    return tuple(sorted({*missing_libraries(log), *missing_programs(log)}))
-
-
-def _logs(report: ValidationReport, out: Path) -> str:
     texts = []
-    for run in report.runs:
+    for run in report.runs if any(run.failure for run in report.runs) else ():
         directory = out / Path(run.log).name
         for index in range(len(run.exit_codes)):
             texts += [read_tail(directory / f"{index}.stderr"), read_tail(directory / f"{index}.stdout")]
-    return "\n".join(texts)
+    log = "\n".join(texts)
+    return set(missing_in_log(log)), {*missing_libraries(log), *missing_programs(log)}

@@ -12,12 +12,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from pipeline.digests import digest_of
 from pipeline.errors import ExpbenchError, FailureKind
@@ -36,7 +37,7 @@ _DROPS: Final = 12
 """At most this many packages are set aside in one attempt (unknown names, source archives)."""
 _YEARS: Final = 3
 """How many years later than the code its packages may be before today's are taken."""
-_VERSION: Final = 3
+_VERSION: Final = 4
 """Raised when the rules below change, so that cached resolutions are not reused."""
 _UNKNOWN = re.compile(
     r"[Bb]ecause (?:there are no versions of )?([\w.-]+) was not found in the "
@@ -71,9 +72,14 @@ class Resolution(Record):
     pins: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
     python: str = PYTHON
+    as_of: datetime.date | None = None
+    """The day of which its versions are; None: today's."""
 
 
-def resolved(wanted: Wanted, before: datetime.date | None, cache: Path | None, pythons: tuple[str, ...]) -> Resolution:
+def resolved(
+    wanted: Wanted, before: datetime.date | None, cache: Path | None, pythons: tuple[str, ...],
+    as_of: datetime.date | None = None,
+) -> Resolution:  # fmt: skip
     """The pins for what is wanted.
 
     Args:
@@ -81,32 +87,26 @@ def resolved(wanted: Wanted, before: datetime.date | None, cache: Path | None, p
         before: only distributions uploaded until the end of this day (UTC), where that resolves.
         cache: directory of finished resolutions; None for no cache.
         pythons: to try, best first.
+        as_of: what is declared without a version is of this day, or nothing resolves; None: as `before` says.
 
     Raises:
         ExpbenchError: `ENVIRONMENT_UNBUILDABLE` (nothing resolves), `NETWORK`, `TOOL_MISSING`.
     """
+    guesses, optional = sorted(wanted.guesses), sorted(wanted.optional)
+    key = digest_of([_VERSION, list(pythons), wanted.all, wanted.needed, guesses, optional, str(before), str(as_of)])
     if cache is None:
-        return _resolve(wanted, before, pythons)
-    key = digest_of(
-        [
-            _VERSION,
-            list(pythons),
-            wanted.all,
-            wanted.needed,
-            sorted(wanted.guesses),
-            sorted(wanted.optional),
-            str(before),
-        ]
-    )
+        return _resolve(wanted, before, pythons, as_of)
     path = cache / "resolutions" / f"{key}.json"
     if path.is_file():
         return Resolution.model_validate_json(path.read_text(encoding="utf-8"))
-    found = _resolve(wanted, before, pythons)
+    found = _resolve(wanted, before, pythons, as_of)
     write_text(path, json.dumps(found.model_dump(mode="json"), indent=1, sort_keys=True) + "\n")
     return found
 
 
-def _resolve(wanted: Wanted, before: datetime.date | None, pythons: tuple[str, ...]) -> Resolution:
+def _resolve(
+    wanted: Wanted, before: datetime.date | None, pythons: tuple[str, ...], as_of: datetime.date | None
+) -> Resolution:
     """Try the whole declaration, then what is needed, then without version limits; each dated first.
 
     What is declared is tried with every Python before anything is conceded: old pins have wheels for old Pythons only.
@@ -114,9 +114,14 @@ def _resolve(wanted: Wanted, before: datetime.date | None, pythons: tuple[str, .
     python = pythons[0]
     if not wanted.all:
         return Resolution(pins=(), python=python)
-    dated = _dated(wanted, before, pythons) if before else None
-    if dated is not None:
+    dated: Resolution | str | None = None
+    if as_of is not None:
+        dated = _earlier(wanted, before, pythons, as_of)
+    elif before is not None:
+        dated = _dated(wanted, before, pythons)
+    if isinstance(dated, Resolution):
         return dated
+    refusal = dated or ""
     loose = tuple(sorted({name_of(item) for item in wanted.needed}, key=str.lower))
     plans = [
         (wanted.all, ""),
@@ -126,8 +131,7 @@ def _resolve(wanted: Wanted, before: datetime.date | None, pythons: tuple[str, .
         ),
         (loose, "the declared versions do not resolve: other versions of the imported packages are installed"),
     ]
-    refusal = ""
-    for requirements, concession in plans:
+    for requirements, concession in plans if as_of is None else ():
         if concession and not requirements:
             continue
         for date in [before, None] if before and concession else [None]:
@@ -139,8 +143,8 @@ def _resolve(wanted: Wanted, before: datetime.date | None, pythons: tuple[str, .
             if before and date is None:
                 notes.append(f"nothing resolves as of {before}: today's versions are used")
             problems = [_problem("packages", f"{note} ({_brief(refusal)})") for note in notes]
-            return Resolution(pins=attempt.pins, problems=(*problems, *attempt.problems), python=python)
-    if not wanted.needed:
+            return Resolution(pins=attempt.pins, problems=(*problems, *attempt.problems), python=python, as_of=date)
+    if not wanted.needed and as_of is None:
         note = "the declared packages do not resolve, and the files import none: nothing is installed"
         problem = _problem("packages", f"{note} ({_brief(refusal)})")
         return Resolution(pins=(), problems=(problem,), python=python)
@@ -151,6 +155,27 @@ def _resolve(wanted: Wanted, before: datetime.date | None, pythons: tuple[str, .
         consequence="Its code was not run",
         next_step="Check the repository's declarations; a package that is not on the index cannot be installed",
     )
+
+
+def _earlier(
+    wanted: Wanted, before: datetime.date | None, pythons: tuple[str, ...], as_of: datetime.date
+) -> Resolution | str:
+    """All that is wanted as of an earlier day, for the first Python that has wheels of it; else a refusal.
+
+    A package whose version is declared is as its authors say: the day is for those of which they say nothing. Seen: a
+    declared numpy of 2023, and code that runs with the pandas of 2022 only, which is declared nowhere.
+    """
+    declared = [name_of(item) for item in wanted.all if Requirement(item).specifier]
+    attempt: Resolution | str = ""
+    # a later Python has no wheels of earlier packages: it would build their archives
+    for python in (item for item in pythons if Version(item) <= Version(pythons[0])):
+        attempt = _attempt(wanted.all, wanted, as_of, python, declared, before)
+        if isinstance(attempt, Resolution):
+            problem = _problem(
+                "packages", f"where no versions are declared, those of {as_of} are used (Python {python})"
+            )
+            return attempt.evolve(problems=(problem, *attempt.problems), python=python, as_of=as_of)
+    return attempt
 
 
 def _dated(wanted: Wanted, before: datetime.date, pythons: tuple[str, ...]) -> Resolution | None:
@@ -175,7 +200,7 @@ def _dated(wanted: Wanted, before: datetime.date, pythons: tuple[str, ...]) -> R
                 note = f"nothing resolves as of {before}: the versions of {date} for Python {other} are used"
             problem = _problem("packages", note).evolve(severity=Severity.WARNING if years else Severity.INFO)
             told = () if not years and other == python else (problem,)
-            return Resolution(pins=attempt.pins, problems=(*told, *attempt.problems), python=other)
+            return Resolution(pins=attempt.pins, problems=(*told, *attempt.problems), python=other, as_of=date)
         if "wheels" not in refusals:
             return None  # its versions contradict each other, whenever
     return None
@@ -197,21 +222,26 @@ def _brief(message: str) -> str:
     return text[:300]
 
 
-def _attempt(requirements: Sequence[str], wanted: Wanted, date: datetime.date | None, python: str) -> Resolution | str:
+def _attempt(
+    requirements: Sequence[str], wanted: Wanted, date: datetime.date | None, python: str,
+    apart_from: Collection[str] = (), theirs: datetime.date | None = None,
+) -> Resolution | str:  # fmt: skip
     """Pins for these requirements, or the resolver's refusal.
 
-    Names that are not on the index leave the set when nobody declared them; source archives are pinned apart.
+    Names that are not on the index leave the set when nobody declared them; source archives are pinned apart. The date
+    holds for all packages `apart_from` some, of which another holds, or none.
     """
     left = list(requirements)
+    dates = _dates(date, apart_from, theirs)
     sources: list[str] = []
     apart: list[str] = []
     problems: list[Problem] = []
     for _ in range(_DROPS):
-        code, out, error = _uv(left, date, wheels=True, python=python, apart=apart)
+        code, out, error = _uv(left, dates, wheels=True, python=python, apart=apart)
         if code == 0:
             pins = set(_pins(out))
             if sources:
-                code, out, error = _uv(sources, date, wheels=False, python=python)
+                code, out, error = _uv(sources, dates, wheels=False, python=python)
                 if code:
                     return error
                 pins |= set(_pins(out))
@@ -262,12 +292,27 @@ def _for_another_python(requirements: Sequence[str], python: str) -> bool:
 
     The resolver says "has no usable wheels" of both cases.
     """
-    return any(_uv(requirements, None, wheels=True, python=other)[0] == 0 for other in _LATER if other != python)
+    return any(_uv(requirements, (), wheels=True, python=other)[0] == 0 for other in _LATER if other != python)
+
+
+def _dates(date: datetime.date | None, apart_from: Collection[str], theirs: datetime.date | None) -> list[str]:
+    """Options for: nothing that was uploaded later, of some packages nothing later than on another date."""
+    if date is None:
+        return []
+
+    def end(day: datetime.date) -> str:
+        # the whole day in UTC: a bare date would be read in the machine's time zone
+        return f"{day + datetime.timedelta(days=1)}T00:00:00Z"
+
+    options = ["--exclude-newer", end(date)]
+    for name in apart_from:
+        options += ["--exclude-newer-package", f"{name}={end(theirs or datetime.date.today())}"]
+    return options
 
 
 def _uv(
     requirements: Sequence[str],
-    date: datetime.date | None,
+    dates: Sequence[str],
     *,
     wheels: bool,
     python: str = PYTHON,
@@ -282,9 +327,7 @@ def _uv(
         "--no-header", "--no-annotate", "--no-progress", "--color", "never",
     ]  # fmt: skip
     command += ["--only-binary", ":all:"] if wheels else ["--no-deps"]
-    if date is not None:
-        # the whole day in UTC: a bare date would be read in the machine's time zone
-        command += ["--exclude-newer", f"{date + datetime.timedelta(days=1)}T00:00:00Z"]
+    command += dates
     with scratch_directory() as directory:
         if apart:
             overrides = Path(directory) / "overrides.txt"

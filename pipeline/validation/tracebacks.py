@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from pipeline.repository import Snapshot
 
-__all__ = ["TRACEBACK", "Frame", "Refused", "last_frame", "refused_path"]
+__all__ = ["TRACEBACK", "Frame", "Refused", "last_frame", "own_file", "refused_path"]
 
 _FRAME: Final = re.compile(r'^[ \t]*File "([^"\n]+)", line (\d+), in ([^\n]+)\n(?:[ \t]+([^\n]+)\n)?', re.MULTILINE)
 _NOT_OWN: Final = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<")
@@ -56,14 +57,14 @@ def last_frame(log: str, snapshot: Snapshot) -> Frame | None:
     """The innermost place in the repository's own code of the last traceback; None without one."""
     files = {file.path for file in snapshot.files}
     for match in reversed(list(_FRAME.finditer(log[max(0, log.rfind(TRACEBACK)) :]))):
-        own = None if _NOT_OWN.search(match[1]) else _own(match[1], files)
+        own = None if _NOT_OWN.search(match[1]) else own_file(match[1], files)
         if own is not None:
             code = (match[4] or "").strip()
             return Frame(own, int(match[2]), code, match[1][: len(match[1]) - len(own)])
     return None
 
 
-def _own(path: str, files: set[str]) -> str | None:
+def own_file(path: str, files: Collection[str]) -> str | None:
     """The file of the repository that a path in a traceback means: the longest of its ends that is one."""
     parts = posixpath.normpath(path).split("/")
     ends = ("/".join(parts[start:]) for start in range(len(parts)))

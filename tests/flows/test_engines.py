@@ -21,7 +21,7 @@ from extractors.engine.run import ModelReading, engine_prompts
 from flows.commands.model_options import model_options
 from flows.curate import CurateOptions, curate, plan
 from flows.draft_stage import draft
-from flows.engines import ModelOptions, model_config, model_of_workspace, open_model
+from flows.engines import ModelOptions, model_config, open_model
 from flows.views import print_status, status_of
 from pipeline.errors import ExpbenchError, FailureKind
 from pipeline.llm import CacheMode
@@ -256,20 +256,6 @@ def test_the_workspace_names_the_model_where_nothing_else_does(
     read_with_model(tmp_path / "work", paper())
     monkeypatch.delenv("EXPBENCH_MODEL")
     assert model_config(ModelOptions(), Workspace(tmp_path / "work")).model == "reader"
-
-
-def test_single_stages_open_the_model_of_the_workspace_and_no_other(
-    server: ProtocolServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read_with_model(tmp_path / "work", paper())
-    workspace = Workspace(tmp_path / "work")
-    engine = model_of_workspace(workspace, Settings())
-    assert engine is not None
-    assert engine.config.model == "reader"
-    assert engine.budget.spent.calls == len(server.requests)
-    assert model_of_workspace(empty_workspace(tmp_path / "keyless"), Settings()) is None
-    monkeypatch.setenv("EXPBENCH_MODEL", "another")
-    assert caught_by(model_of_workspace, workspace, Settings()).kind is FailureKind.WORKSPACE_CONFLICT
 
 
 def test_a_price_file_that_cannot_be_read_is_an_error(

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from flows.rehearse_stage import _choose, _ground, _Held, _without_runs
+from pipeline.errors import FailureKind
 from pipeline.match.records import CellMatch, Source, TableMatch
+from pipeline.rehearse import Rehearsal
+from pipeline.survey import Candidate
+from pipeline.task import Usage
 from pipeline.validation.observation import Observation
 from pipeline.validation.places import places_of
 from tests.extractors.drafting_documents import document, table
@@ -74,6 +80,23 @@ def test_a_run_that_reads_the_shipped_numbers_gives_nothing_and_the_file_is_draf
     told = " ".join(problem.message for problem in made.drafts.problems)
     assert "no run gives its numbers; 4 stand in results.csv" in told
     assert "no task: it states 1 of the 3 numbers" in told
+
+
+def test_a_run_that_ended_well_comes_before_one_that_shows_more_and_fails() -> None:
+    whole, failed = held("run:whole", "run"), held("run:failed", "run")
+    usage = Usage(argv=("python", "run.py"))
+    candidate = Candidate(key="run", usage=usage, entry="run.py", origin="entry", where="run.py")
+    run = Rehearsal(candidate=candidate, failure=FailureKind.RUN_FAILED, message="KeyError: 'M31'")
+    failed = replace(failed, rehearsal=run)
+    by_run: dict[str, _Held] = {"run:failed": failed, "run:whole": whole}
+    read: dict[str, frozenset[str]] = {name: frozenset() for name in by_run}
+    part = match_of(whole).evolve(cells=match_of(whole).cells[:3])
+    chosen, others, problems = _choose([match_of(failed), part], by_run, read)
+    assert ([match.source for match in chosen], problems) == (["run:whole"], [])
+    assert [match.source for match in others[0]] == ["run:failed"]
+    chosen, _, (problem,) = _choose([match_of(failed)], by_run, read)
+    assert "4 of its numbers come out of" in problem.message
+    assert problem.message.endswith("which then fails: KeyError: 'M31'")
 
 
 def test_rows_that_come_from_one_command_each_are_tasks_of_their_own() -> None:

@@ -196,9 +196,51 @@ def _watch_calls() -> None:
     else:
         import threading
 
-        threading.settrace(_trace)
-        sys.settrace(_trace)
+        threading.settrace(_tracer)
+        sys.settrace(_tracer)
         _state["armed"] = True
+
+
+_globals: Dict[int, Dict[str, Any]] = {}
+"""Python 3.10: id of a module's names -> a copy of them, from when its last new function was called."""
+
+
+def _keep_globals(frame: Any) -> Any:
+    """Python 3.10: a function that older Cython calls has its module's names for its local ones, if it is traced.
+
+    Its arguments overwrite them before this one hears of it; they are put back when it returns. Seen: pandas calls
+    `numpy.full(..., dtype=None)`, and `numpy.core.numeric.dtype` was None from then on.
+    """
+    code = frame.f_code
+    if not code.co_flags & 2:  # the body of a module or a class
+        return None
+    names = frame.f_globals
+    if frame.f_locals is not names:
+        if id(code) not in _cells:
+            _globals[id(names)] = dict(names)
+        return None
+    kept = _globals.get(id(names))
+    if kept is None:
+        return None
+    spilt = (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+
+    def put_back(frame: Any, event: str, argument: Any) -> Any:
+        if event == "return":
+            for name in spilt:
+                if name in kept:
+                    names[name] = kept[name]
+                else:
+                    names.pop(name, None)
+        return put_back
+
+    frame.f_trace_lines = False
+    return put_back
+
+
+def _trace_310(frame: Any, event: str, argument: Any) -> Any:
+    put_back = _keep_globals(frame)
+    heard = _trace(frame, event, argument)
+    return put_back or heard
 
 
 def _trace(frame: Any, event: str, argument: Any) -> Any:
@@ -215,6 +257,9 @@ def _trace(frame: Any, event: str, argument: Any) -> Any:
     if not calls % _EVERY and cell[7]:
         _look_again(cell, frame)
     return None
+
+
+_tracer = _trace_310 if sys.version_info[:2] == (3, 10) else _trace
 
 
 def _started(code: Any, offset: int) -> Any:
@@ -378,7 +423,7 @@ def _rearm() -> None:
     """Go on after a trace function that met the limit of recursion; not where the program set its own."""
     if _state["armed"] and sys.gettrace() is None and "traced" not in _state:
         _state["armed"] = False
-        sys.settrace(_trace)
+        sys.settrace(_tracer)
         _state["armed"] = True
 
 
@@ -743,7 +788,7 @@ def _facts_of_calls() -> None:
             _add_fact("the watch of functions was taken out of sys.monitoring")
         elif tool is not None and not sys.monitoring.get_events(tool):
             _add_fact("the watch of functions was switched off in sys.monitoring")
-    elif "traced" in _state and sys.gettrace() is not _trace:
+    elif "traced" in _state and sys.gettrace() is not _tracer:
         where = _state["traced"] or "outside the tree"
         _add_fact(f"the watch of functions was taken out by sys.settrace, called from {where}")
 

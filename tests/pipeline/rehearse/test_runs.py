@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -22,15 +23,24 @@ from pipeline.validation.environments import Built, Environments
 from tests.pipeline.survey.test_commands import PAPER
 from tests.pipeline.validation.support import IMAGE, CopySandbox, make_snapshot
 
+TODAY, OLDEST = date(2024, 6, 1), date(2020, 1, 1)
 SCORES = "import json, pathlib\nprint('accuracy = 0.875')\npathlib.Path('scores.json').write_text(json.dumps({'f1': 0.81}))\n"
 
 
 class Sandbox(CopySandbox):
-    """Stops commands with `sleep` in their words as a sandbox does whose wall time is over."""
+    """Stops commands with `--long` in their words as a sandbox does whose wall time is over; remembers the order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order: list[tuple[str, ...]] = []
+        self.days: dict[str, str] = {}
+        """Image -> the day of which its packages are; a script finds it as `DAY`."""
 
     def run(  # type: ignore[override]
         self, image: Image, tree: Path, spec: RunSpec, *, out: Path, owner: str, stop: StopHandle | None = None
     ) -> RunResult:
+        self.order.append(spec.commands[0].argv)
+        spec = spec.evolve(env={**spec.env, "DAY": self.days.get(image.digest, "")})
         result = super().run(image, tree, spec, out=out, owner=owner)
         if "--long" in spec.commands[0].argv and spec.limits.wall_s < 100:
             return result.evolve(failure=FailureKind.RUN_TIMEOUT, duration_s=spec.limits.wall_s)
@@ -42,13 +52,18 @@ class Made(Environments):
 
     asked: list[tuple[str, ...]]
 
-    def of_files(self, sources, reached, *, modules=(), libraries=()) -> Built:
-        self.asked.append((*modules, *libraries))
+    def of_files(self, sources, reached, *, modules=(), libraries=(), as_of=None) -> Built:
+        self.asked.append((*modules, *libraries, *([str(as_of)] if as_of else [])))
         if "unbuildable.py" in sources:
             problem = Problem(component="validate.environment", where="x", message="no version of x fits")
             return Built(None, None, (problem,))
-        image = IMAGE.evolve(digest=digest_of([modules, sorted(libraries)]))
-        return Built(image, Environment(python="3.11"), ())
+        if as_of is not None and as_of < OLDEST:
+            return Built(
+                None, None, (Problem(component="validate.environment", where="x", message="nothing resolves"),)
+            )
+        image = IMAGE.evolve(digest=digest_of([modules, sorted(libraries), str(as_of)]))
+        self.sandbox.days[image.digest] = str(as_of or TODAY)  # type: ignore[attr-defined]
+        return Built(image, Environment(python="3.11"), (), as_of or TODAY)
 
 
 class Case:
@@ -117,6 +132,81 @@ def test_a_slow_command_is_tried_longer_only_after_the_others_and_the_budget_say
     assert found["quick.py"].message.startswith("not run: the budget of 1 s")
     assert found["slow.py"].failure is FailureKind.RUN_TIMEOUT
     assert 1.25 in {item.value for item in read_rehearsal(found["slow.py"])}
+
+
+@pytest.mark.parametrize(
+    ("until", "asked", "image"),
+    [
+        ("2023-12-31", ["", "2023-06-02"], "2023-06-02"),
+        ("2022-01-01", ["", "2023-06-02", "2021-06-02"], "2021-06-02"),
+        # of the third try nothing resolves: the first environment stays
+        ("1999-01-01", ["", "2023-06-02", "2021-06-02", "2019-06-03"], "2024-06-01"),
+    ],
+)
+def test_earlier_packages_are_taken_where_more_ends_well_with_them(
+    until: str, asked: list[str], image: str, tmp_path: Path
+) -> None:
+    lost = (
+        f"import os\nimport numpy as np\nif os.environ['DAY'] > '{until}':\n    np.lost_function()\nprint('a = 1.25')\n"
+    )
+    files = {"one.py": lost, "two.py": lost, "own.py": "print(0.5)\nraise ValueError('its own')\n"}
+    case = Case(tmp_path, files)
+    files["three.py"] = lost
+    found = case.rehearse()
+    assert ["".join(items) for items in case.environments.asked] == [""]  # one of three fails by itself
+    case = Case(tmp_path / "more", files)
+    found = case.rehearse()
+    assert ["".join(items) for items in case.environments.asked] == asked
+    ended = image != "2024-06-01"
+    assert [found[path].failure is None for path in sorted(files)] == [ended, False, ended, ended]
+    assert case.sandbox.days[found["three.py"].image] == image
+    told = [problem.message for problem in found["one.py"].problems if problem.where == "packages"]
+    assert told == ([f"a command fails with the packages of 2024-06-01: those of {image} are used"] if ended else [])
+    made = case.sandbox.runs
+    assert case.rehearse() == found
+    assert case.sandbox.runs == made
+
+
+def test_what_ends_well_keeps_its_packages_where_a_stated_command_needs_earlier_ones(tmp_path: Path) -> None:
+    lost = "import os\nimport numpy as np\nif os.environ['DAY'] > '2024':\n    np.lost_function()\nprint('a = 1.25')\n"
+    files = {"run.py": lost, "other.py": "print(0.5)\n"}
+    found = Case(tmp_path / "unstated", files).rehearse()
+    assert found["run.py"].failure is FailureKind.RUN_FAILED
+    case = Case(tmp_path / "stated", files | {"README.md": "```bash\npython run.py\n```\n"})
+    found = case.rehearse()
+    assert [item.failure for item in found.values()] == [None, None]
+    assert [case.sandbox.days[found[path].image] for path in ("run.py", "other.py")] == ["2023-06-02", "2024-06-01"]
+
+
+@pytest.mark.parametrize(("declared", "ended"), [("numpy==1.25.2\npandas\n", True), ("numpy\npandas\n", False)])
+def test_packages_without_versions_beside_pinned_ones_may_be_why_a_stated_command_ends_in_its_own_code(
+    declared: str, ended: bool, tmp_path: Path
+) -> None:
+    code = "import os\nprint({'2021-06-02': 1.25}[os.environ['DAY']])\n"
+    readme = "```bash\npython run.py\n```\n"
+    found = Case(tmp_path, {"run.py": code, "requirements.txt": declared, "README.md": readme}).rehearse()
+    assert (found["run.py"].failure is None) is ended
+
+
+def test_a_program_without_hope_waits_until_every_other_had_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "busy_factor", lambda: 1.0)
+    monkeypatch.setattr(runs, "count_lanes", lambda limits: 1)
+    stated = ["slow.py --long 1", "slow.py --long 2", "odd.py 1", "odd.py 2", "odd.py 3", "quick.py 1", "quick.py 2"]
+    # a section each: commands above a failed one in its section are run before it
+    readme = "".join(f"## {number}\n```bash\npython {words}\n```\n" for number, words in enumerate(stated))
+    files = {
+        "README.md": readme, "slow.py": SCORES, "quick.py": "import sys\nsys.exit(int(sys.argv[1]))\n",
+        "odd.py": "import sys\nprint(1 / (int(sys.argv[1]) - 4.0))\nmissing_name\n",
+    }  # fmt: skip
+    case = Case(tmp_path, files)
+    case.rehearse(per_command_s=60.0)
+    order = [" ".join(argv[1:]) for argv in case.sandbox.order]
+    assert order[:8] == [
+        "slow.py --long 1", "odd.py 1", "odd.py 2", "quick.py 1", "quick.py 2", "quick.py", "slow.py --long 2",
+        "odd.py 3",
+    ]  # fmt: skip
 
 
 def test_directories_folders_and_earlier_steps_are_put_right(tmp_path: Path) -> None:

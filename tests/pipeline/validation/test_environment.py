@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -317,3 +318,32 @@ def test_packages_of_the_nearest_later_year_come_before_todays(
     found = resolution.resolved(wanted, datetime.date(2018, 7, 28), None, ("3.11", "3.9", "3.8"))
     assert found.python == expected[0]
     assert expected[1] in found.problems[0].message
+
+
+def test_earlier_packages_are_of_one_day_where_no_version_is_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[list[str]] = []
+
+    def compile_pins(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        calls.append(command)
+        python = command[command.index("--python-version") + 1]
+        code, out, error = (0, "pandas==1.4.2\n", "") if python == "3.10" else (1, "", "no versions of pandas")
+        return subprocess.CompletedProcess(command, code, out, error)
+
+    monkeypatch.setattr(resolution.subprocess, "run", compile_pins)
+    snapshot = make_snapshot(tmp_path, {"requirements.txt": "numpy==1.25.2\n", "run.py": "import numpy, pandas\n"})
+    today, day = datetime.date(2025, 4, 12), datetime.date(2022, 4, 13)
+    pythons = ("3.11", "3.10", "3.12")
+    plan = resolve_environment(snapshot, sources=["run.py"], before=today, pythons=pythons, as_of=day)
+    assert (plan.spec.python, plan.spec.packages, plan.as_of) == ("3.10", ("pandas==1.4.2",), day)
+    assert "where no versions are declared, those of 2022-04-13 are used (Python 3.10)" in plan.problems[-1].message
+    dates = calls[0][calls[0].index("--exclude-newer") :]
+    assert dates == [
+        "--exclude-newer", "2022-04-14T00:00:00Z", "--exclude-newer-package", "numpy=2025-04-13T00:00:00Z",
+    ]  # fmt: skip
+    # a later Python is not tried, nor another day
+    with pytest.raises(ExpbenchError) as raised:
+        resolve_environment(snapshot, sources=["run.py"], before=today, pythons=("3.11", "3.12"), as_of=day)
+    assert raised.value.kind is FailureKind.ENVIRONMENT_UNBUILDABLE
+    assert len(calls) == 3

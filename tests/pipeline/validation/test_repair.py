@@ -66,6 +66,20 @@ READS = "import json\na, b = json.load(open('out/scores.json'))\nprint('ours: ac
             {"nb/run.py": "import os\nos.mkdir('../made/below')\n" + PRINT, "made/x.txt": "1"},
             ["python", "nb/run.py"], "nb", ["python", "run.py"],
         ),
+        (  # the only folder that has it
+            {"code/run.py": "print(open('data/x.txt').read())\n" + PRINT, "study/one/data/x.txt": "1"},
+            ["python", "code/run.py"], "study/one", ["python", "../../code/run.py"],
+        ),
+        (  # two folders have it: that of the page that states the command
+            {"code/run.py": "print(open('data/x.txt').read())\n" + PRINT, "a/data/x.txt": "1", "b/data/x.txt": "1",
+             "b/README.md": "```bash\npython code/run.py\n```\n"},
+            ["python", "code/run.py"], "b", ["python", "../code/run.py"],
+        ),
+        (  # as NumPy says it
+            {"code/run.py": "import os\nif not os.path.exists('x.txt'): raise FileNotFoundError('x.txt not found.')\n" + PRINT,
+             "code/x.txt": "1"},
+            ["python", "code/run.py"], "code", ["python", "run.py"],
+        ),
     ],
 )  # fmt: skip
 def test_a_path_that_fits_another_directory(
@@ -78,6 +92,11 @@ def test_a_path_that_fits_another_directory(
     (step,) = case.chain.usage
     assert (step.directory, list(step.argv)) == (directory, command)
     assert case.run().verdict is Verdict.PASS
+
+
+def test_a_path_that_two_folders_have_moves_nothing(tmp_path: Path) -> None:
+    files = {"code/run.py": "open('data/x.txt')\n", "a/data/x.txt": "1", "b/data/x.txt": "1"}
+    assert Case(tmp_path, files, ["python", "code/run.py"]).repair() is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pipeline.sandbox import open_sandbox
 from pipeline.sandbox.base import Gpus, Image, Limits
 from pipeline.task import Resources, Usage, Verdict
 from pipeline.validation import make_plan, validate_with_refinement
-from pipeline.validation.rerun import missing_modules, missing_system_packages, validate
+from pipeline.validation.rerun import missing_parts, validate
 from tests.pipeline.validation.support import IMAGE, CopySandbox, claim, make_snapshot, make_task
 
 CLAIMS = [claim("c1", "accuracy", "0.875", method="ours"), claim("c2", "accuracy", "0.750", method="sgd")]
@@ -150,7 +150,7 @@ def test_a_module_that_is_run_and_missing_is_the_environments(tmp_path: Path) ->
         task, snapshot=snapshot, image=IMAGE, sandbox=CopySandbox(), repeats=2, out=out, owner="t", limits=Limits()
     )
     assert report.verdict is Verdict.UNKNOWN
-    assert missing_modules(report, out) == ("surely_not_installed",)
+    assert missing_parts(report, out)[0] == {"surely_not_installed"}
 
 
 def test_a_masked_script_or_module_is_a_failure_not_missing_data(tmp_path: Path) -> None:
@@ -163,13 +163,13 @@ def test_a_masked_script_or_module_is_a_failure_not_missing_data(tmp_path: Path)
 
 def test_missing_modules_and_libraries_are_named(tmp_path: Path) -> None:
     report, out = attempt(tmp_path / "a", {**FILES, "run.py": "import surely_not_installed.sub\n"})
-    assert missing_modules(report, out) == ("surely_not_installed",)
+    assert missing_parts(report, out)[0] == {"surely_not_installed"}
     script = "raise ImportError('libGL.so.1: cannot open shared object file: No such file or directory')\n"
     report, out = attempt(tmp_path / "b", {**FILES, "run.py": script})
-    assert missing_system_packages(report, out) == ("libgl1",)
+    assert missing_parts(report, out)[1] == {"libgl1"}
     assert report.verdict is Verdict.UNKNOWN
     report, out = attempt(tmp_path / "c", FILES)
-    assert missing_modules(report, out) == ()
+    assert missing_parts(report, out) == (set(), set())
 
 
 def test_plans(tmp_path: Path) -> None:

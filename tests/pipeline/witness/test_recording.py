@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from pipeline.witness._inside import watch
 from tests.pipeline.witness.conftest import Program
 
 HELPERS = """
@@ -225,3 +227,21 @@ def test_what_it_looks_at_is_not_touched(program: Program, tree: Path) -> None:
     assert ran.text == ""
     assert ran.function("f").arguments == ()
     assert hashlib.sha256(ran.stderr).hexdigest() == hashlib.sha256(b"").hexdigest()
+
+
+def test_arguments_that_overwrite_the_names_of_a_module_are_put_back_when_the_function_returns() -> None:
+    """Python 3.10 under older Cython: the frame of a traced function has the module's names for its local ones."""
+
+    def full(shape: int, dtype: object = None) -> None: ...
+
+    names: dict[str, object] = {"dtype": int, "else": 1}
+    plain = SimpleNamespace(f_code=full.__code__, f_globals=names, f_locals={})
+    assert watch._keep_globals(plain) is None
+    names |= {"dtype": None, "shape": 3, "else": 2}
+    spilt = SimpleNamespace(f_code=full.__code__, f_globals=names, f_locals=names, f_trace_lines=True)
+    put_back = watch._keep_globals(spilt)
+    assert put_back(spilt, "exception", None) is put_back
+    assert names["dtype"] is None
+    put_back(spilt, "return", None)
+    assert names == {"dtype": int, "else": 2}
+    assert not spilt.f_trace_lines
