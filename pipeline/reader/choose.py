@@ -83,8 +83,7 @@ def choose(
         document: the paper for look-ups; None: none.
         reporter: notes of stage `locate`.
         limits: of one conversation: turns, calls, characters and money; None: those of `choosing_limits`.
-        keep: told the whole way to some of the tasks, or what there is of one that is cut short; what is raised
-            follows.
+        keep: told the whole way to some of the tasks, or what there is of one that is cut short.
 
     Returns:
         A decision for each task, in order: the reader's (reasons begin with `model:`), or the ranking's with a problem

@@ -27,8 +27,6 @@ _NEEDED: Final = (*_RUNNABLE, ".yaml", ".yml", ".toml", ".gin")
 """Words of a command with these endings are read by it (JSON and text may be what it writes)."""
 _WRITES: Final = re.compile(r"out|save|dump|write|dest|export", re.I)
 _PLACE: Final = r"^.{1,1000}:[0-9]{1,7}(?:-[0-9]{1,7})?$"
-
-
 Path = Annotated[str, Field(max_length=1000)]
 
 
