@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from extractors.drafting import why_no_results
 from extractors.engine.listing import Listing
 from extractors.engine.pictures import doubtful_tables
 from extractors.isolated import read_isolated
@@ -52,6 +53,7 @@ class PaperSize(Record):
     tokens: int
     """Expected, of all that is shown of it."""
     tables: int
+    """Those that report results, by the form of their numbers."""
     pictures: int
     """Tables that are shown as pictures too."""
 
@@ -80,7 +82,8 @@ def estimate(
     Args:
         pdfs: the papers; each is read without a model (this takes seconds per paper).
         model: its name; None: `EXPBENCH_MODEL`.
-        tasks_per_paper: None: as many as the published EXP-Bench has per paper, but no more than it has tables.
+        tasks_per_paper: None: as many as the published EXP-Bench has per paper, but no more than it has
+            tables of results.
         most_tasks: what a run would make of a paper at most; None: no bound.
         ledgers: `model_calls.jsonl` files of earlier runs.
 
@@ -112,7 +115,7 @@ def measure(pdf: Path, document: Document) -> PaperSize:
         path=pdf,
         pages=len(document.pages),
         tokens=typical_text_tokens(Listing(document).shown()),
-        tables=len(document.tables),
+        tables=sum(not why_no_results(table) for table in document.tables),
         pictures=len(doubtful_tables(document)),
     )
 

@@ -52,13 +52,14 @@ def printed_as(text: str, quote: str) -> str | None:
 
 
 def stands_in(text: str, value: str) -> bool:
-    """Does a value stand in a text, as it is or as the same number written in another way (`1e-3`, `0.001`)?"""
+    """Does a value stand in a text, as it is or as the same number written in another way (`1e-3`, `0.001`, `0.1%`)?"""
     if contains(text, value):
         return True
     wanted = find_numbers(value)
     if len(wanted) != 1 or compact(value)[0] != compact(wanted[0].text)[0]:
         return False
-    return any(number.value == wanted[0].value for number in find_numbers(text))
+    values = {wanted[0].value, wanted[0].value / 100 if wanted[0].unit == "%" else wanted[0].value}
+    return any(number.value in values for number in find_numbers(text))
 
 
 def _occurrences(text: str, part: str) -> Iterator[int]:

@@ -65,6 +65,8 @@ def test_whatever_is_found_stands_in_the_text(quote: str) -> None:
     [
         ("lr = 0.001", "1e-3", True),
         ("lr = 0.001", "0.001", True),
+        ("noise: 0.4", "40%", True),
+        ("noise: 0.4", "40", False),
         ("lr = 0.001", "0.01", False),
         ("steps=200)", "200", True),
         ("mode = 'ridge'", "ridge", True),
