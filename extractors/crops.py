@@ -3,7 +3,7 @@
 The parts of a table that goes on on further pages stand one beneath another, their left edges in line, so that each
 column stays under its header; a header that the further part repeats is left out. Where the whole would be too tall to
 be legible it becomes several pictures, each under the header again. Non-goal: what the pictures show
-(`extractors.engine.vision`).
+(`extractors.engine.pictures`).
 """
 
 from __future__ import annotations

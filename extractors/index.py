@@ -1,8 +1,8 @@
 """The index of a paper: passages, captions, table rows and figure texts, found by a query, with where they stand.
 
 EXP-Bench 3.2, stage 2.1: later passes ask the whole paper, appendices included. An index is anything with `search`;
-lexical (BM25) needs nothing, dense ranks by vectors of an embedding function (in memory here, kept on disk in
-`extractors.chroma`), and `FusedIndex` puts both together. All are deterministic: a paper has some hundred units. Every
+lexical (BM25) needs nothing, dense (`extractors.chroma`) ranks by vectors of an embedding function, and `FusedIndex`
+puts both together. All are deterministic: a paper has some hundred units. Every
 hit cites its unit, and a unit its page and boxes. Text that a reader of the page does not see is in no unit.
 """
 
@@ -15,12 +15,11 @@ from functools import reduce
 from typing import Final, NamedTuple, Protocol
 
 import bm25s
-import numpy as np
 
 from extractors.claims import normalize
 from pipeline.paper import Box, Document, SectionKind
 
-__all__ = ["DenseIndex", "Embed", "FusedIndex", "Hit", "LexicalIndex", "PaperIndex", "Unit", "tokens", "units_of"]
+__all__ = ["Embed", "FusedIndex", "Hit", "LexicalIndex", "PaperIndex", "Unit", "tokens", "units_of"]
 
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """Texts to vectors, one each, e.g. `pipeline.llm.ModelClient.embed`."""
@@ -129,34 +128,6 @@ class LexicalIndex:
         if self._model is None or not words:
             return []
         return _best([float(score) for score in self._model.get_scores(words)], self.units, limit)
-
-
-class DenseIndex:
-    """Cosine similarity of vectors.
-
-    Args:
-        units: what can be found.
-        embed: makes the vectors; is asked once for all units, and once per query.
-    """
-
-    def __init__(self, units: Sequence[Unit], embed: Embed) -> None:
-        self.units: Sequence[Unit] = tuple(units)
-        self._embed = embed
-        self._vectors = _normed(embed([f"{unit.title}\n{unit.text}" for unit in self.units])) if self.units else None
-
-    def search(self, query: str, limit: int) -> list[Hit]:
-        """The units whose vectors point the query's way."""
-        if self._vectors is None or not query.strip():
-            return []
-        scores = self._vectors @ _normed(self._embed([query]))[0]
-        return _best([round(float(score), 9) for score in scores], self.units, limit)
-
-
-def _normed(vectors: Sequence[Sequence[float]]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    array = np.asarray(vectors, dtype=np.float64)
-    length = np.linalg.norm(array, axis=1, keepdims=True)
-    normed: np.ndarray[tuple[int, int], np.dtype[np.float64]] = array / np.where(length == 0, 1, length)
-    return normed
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """`expbench curate`: one paper and its repository through all stages, into a workspace.
 
 extract -> rehearse -> match and draft -> validate -> mask -> release candidate: what runs decides what is drafted.
-Where nothing runs here, drafts come from the paper's tables alone and go extract -> locate -> trace.
+Where nothing runs here, drafts come from the paper's tables alone and go extract -> locate -> trace. With a model, a
+reader that sees the paper, the repository and the runs writes the drafts and says what carries them out.
 The stages are plain functions of the packages below; this module decides their order, what is recorded when, and what a
 rerun may reuse.
 """
@@ -12,13 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from extractors.engine.runs import Rehearsed
 from extractors.isolated import read_isolated
 from extractors.pdf import open_pdf
-from flows.draft_stage import Drafted, describe_model, draft
+from flows.draft_stage import Drafted, describe_model, draft, draft_by_reader
 from flows.engines import ModelEngine, ModelOptions, model_config, open_model, parameters_of, with_prompts
 from flows.estimate import estimate
 from flows.outcome import Outcome
-from flows.rehearse_stage import RunEvidence, draft_from_runs
+from flows.rehearse_stage import RunEvidence, draft_from_runs, read_rehearsed
 from flows.shared_runs import SharedRuns
 from flows.summary import write_summary
 from flows.task_stages import TaskStages
@@ -201,16 +203,21 @@ def _stages(
         reporter.note("draft", f"model engine: {describe_model(engine)}")
     document = _extract(options, workspace, info, reporter)
     paper = Paper(id=info.paper_id, title=document.title, sha256=document.sha256)
-    ran = None
-    if engine is None and settings.rehearsal_s > 0:
+    ran, rehearsed = None, Rehearsed()
+    if settings.rehearsal_s > 0:
         ran = draft_from_runs(workspace, settings, sandbox, snapshot, document, reporter, info.inputs.max_tasks)
+        rehearsed = read_rehearsed(workspace)
     evidence: tuple[RunEvidence, ...] = ()
-    if ran is not None and ran.drafts.drafts:
+    if engine is not None:
+        drafted = draft_by_reader(
+            workspace, info, document, engine, settings, reporter, snapshot=snapshot, rehearsed=rehearsed
+        )
+    elif ran is not None and ran.drafts.drafts:
         evidence = ran.evidence
         workspace.write_json(workspace.paper_dir(info.paper_id) / "drafts.json", ran.drafts)
         drafted = Drafted(ran.drafts)
     else:  # nothing could be run, or nothing that ran gives the paper's numbers: drafts that no run supports
-        drafted = draft(workspace, info, document, engine, settings, reporter)
+        drafted = draft(workspace, info, document, reporter)
     drafts = drafted.drafts
     stages = TaskStages(
         workspace=workspace,
@@ -222,9 +229,13 @@ def _stages(
         repeats=options.repeats,
         reporter=reporter,
         engine=engine,
+        reader=drafted.reader,
     )
     tasks = [with_prompts(_task_of(item, paper, snapshot, info), drafted.prompts) for item in drafts.drafts]
-    tasks = stages.process(tasks, [TaskQuery.from_draft(item) for item in drafts.drafts], evidence)
+    if drafted.choices:
+        tasks = stages.process_chosen(tasks, drafted.choices, rehearsed)
+    else:
+        tasks = stages.process(tasks, [TaskQuery.from_draft(item) for item in drafts.drafts], evidence)
     return write_summary(workspace, document, drafts, tasks, info)
 
 

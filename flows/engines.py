@@ -71,14 +71,10 @@ class ModelEngine:
 
     client: ModelClient
     budget: Budget
-    embeddings: ModelClient | None = None
-    """Makes the vectors of a dense index; None: lexical index alone."""
 
     def close(self) -> None:
         """Close the connections."""
-        for client in (self.client, self.embeddings):
-            if client is not None:
-                client.close()
+        self.client.close()
 
     @property
     def config(self) -> ModelConfig:
@@ -88,11 +84,7 @@ class ModelEngine:
     @property
     def identity(self) -> dict[str, object]:
         """What decides the answers: for the keys of stages."""
-        return {
-            **self.config.identity,
-            "parameters": parameters_of(self.config),
-            "embeddings": self.embeddings.config.identity if self.embeddings else None,
-        }
+        return {**self.config.identity, "parameters": parameters_of(self.config)}
 
     @contextmanager
     def working(self, stage: str, task: str | None = None) -> Iterator[None]:
@@ -143,10 +135,7 @@ def open_model(config: ModelConfig, options: ModelOptions, workspace: Workspace,
     budget = Budget("curate", limits, already=ledger.spent())
     store = ExchangeStore(options.exchanges or workspace.exchanges_dir, options.cache)
     client = ModelClient(config, store=store, ledger=ledger, budget=budget)
-    embeddings = None
-    if settings.embeddings is not None:
-        embeddings = ModelClient(config.evolve(model=settings.embeddings), store=store, ledger=ledger, budget=budget)
-    return ModelEngine(client=client, budget=budget, embeddings=embeddings)
+    return ModelEngine(client=client, budget=budget)
 
 
 def parameters_of(config: ModelConfig) -> str:

@@ -1,9 +1,9 @@
 """`expbench estimate`: what reading papers with a model would take, before anything is spent.
 
-Calls no model and needs no key. The calls are those of the paper's passes (EXP-Bench 3.2): takeaways over the whole
-paper, a reading per subsection, the visual regions, a refinement per task, and a location of all tasks together. Their
-number and length come from the document itself; what only a run can tell (how long answers are, how many turns the
-locator's reader takes) is assumed as written beside each line, or taken from the ledgers of earlier runs.
+Calls no model and needs no key. All calls about a paper begin with the paper, the repository's map and what was run;
+one lists the experiments, a few write each task (`extractors.engine.run`), a few look at its run. The paper's length
+comes from the document itself; what only a run can tell (how long answers are, how much code is read) is assumed as
+written beside each line, or taken from the ledgers of earlier runs.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from extractors.drafting import why_no_results
+from extractors.engine.listing import Listing
+from extractors.engine.pictures import doubtful_tables
 from extractors.isolated import read_isolated
 from pipeline.llm.config import ModelConfig, model_config_from_environment
 from pipeline.llm.counting import typical_text_tokens
 from pipeline.llm.forecast import Forecast, PlannedCalls, forecast
 from pipeline.llm.ledger import CallLedger, CallRecord
 from pipeline.llm.prices import load_prices
-from pipeline.paper import Document, SectionKind
+from pipeline.paper import Document
 from pipeline.progress import Details, Reporter
+from pipeline.reader.map import MAP_CHARACTERS
 from pipeline.schema import Record
 
 if TYPE_CHECKING:
@@ -28,17 +32,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Estimate", "PaperSize", "estimate", "forecast_table", "planned_calls", "to_table"]
 
-# Instructions and schema of one prompt; an assumption, like the answers' lengths below, until ledgers are given.
-_PROMPT = 1200
+# Instructions, tools and schema of one prompt; an assumption, like the answers' lengths below, until ledgers are given.
+_PROMPT = 3500
+# The map of a repository fills its room unless the repository is tiny; what was run takes some lines a command.
+_MAP = MAP_CHARACTERS // 4 + 1500
 # EXP-Bench reports 461 tasks from 51 papers: nine tasks a paper. Short ones have fewer results to make tasks of: nine
 # were assumed of three pages with one table, which forecast 158 calls where 19 were made.
 _TASKS_PER_PAPER = 9
-# Assumed: three turns for up to eight tasks together, each of which sends the map and the tasks again, and in the mean
-# half of what is read for them.
-_LOCATOR_TURNS, _LOCATOR_TOGETHER, _LOCATOR_MAP, _LOCATOR_TASK = 3, 8, 8000, 1200
-_TAKEAWAY_QUERIES = 6
-# Seen on the worked example: four windows (scripts of some 40 lines, one log) and three calls for 20 steps a task.
-_VALIDATION_CALLS, _VALIDATION_WINDOW = 7, 1000
+# Assumed: two turns of reading, an answer, and every other time one that mends it; 12,000 tokens of files are read.
+_TURNS, _READ = 4, 12_000
+# Seen on the worked example: four windows a task (scripts of some 40 lines, one log).
+_VALIDATION_CALLS, _VALIDATION_WINDOW = 4, 2200
 
 
 class PaperSize(Record):
@@ -47,10 +51,11 @@ class PaperSize(Record):
     path: Path
     pages: int
     tokens: int
-    """Expected, of the whole text."""
-    subsections: int
+    """Expected, of all that is shown of it."""
     tables: int
-    figures: int
+    """Those that report results, by the form of their numbers."""
+    pictures: int
+    """Tables that are shown as pictures too."""
 
 
 class Estimate(Record):
@@ -77,7 +82,8 @@ def estimate(
     Args:
         pdfs: the papers; each is read without a model (this takes seconds per paper).
         model: its name; None: `EXPBENCH_MODEL`.
-        tasks_per_paper: None: as many as the published EXP-Bench has per paper, but no more than tables and figures.
+        tasks_per_paper: None: as many as the published EXP-Bench has per paper, but no more than it has
+            tables of results.
         most_tasks: what a run would make of a paper at most; None: no bound.
         ledgers: `model_calls.jsonl` files of earlier runs.
 
@@ -90,7 +96,7 @@ def estimate(
     for pdf in pdfs:
         document = read_isolated(pdf, reporter=Details(reporter, "extract"))
         sizes.append(measure(pdf, document))
-        expected = tasks_per_paper or max(1, min(_TASKS_PER_PAPER, sizes[-1].tables + sizes[-1].figures))
+        expected = tasks_per_paper or max(1, min(_TASKS_PER_PAPER, sizes[-1].tables))
         expected = min(expected, most_tasks or expected)
         tasks += expected
         planned += planned_calls(sizes[-1], expected)
@@ -104,74 +110,42 @@ def estimate(
 
 
 def measure(pdf: Path, document: Document) -> PaperSize:
-    """The size of a paper; what readers do not read (references) is not counted."""
-    read = [
-        passage
-        for passage in document.passages
-        if (section := document.section_of(passage)) is None or section.kind is not SectionKind.REFERENCES
-    ]
-    cells = "\n".join(" ".join(row) for table in document.tables for row in table.grid)
-    captions = "\n".join(caption.text for caption in document.captions)
-    with_text = {passage.section for passage in read if passage.section is not None}
+    """The size of a paper as the reader sees it: without references, with ids."""
     return PaperSize(
         path=pdf,
         pages=len(document.pages),
-        tokens=typical_text_tokens("\n".join([*(passage.text for passage in read), captions, cells])),
-        subsections=max(1, len(with_text)),
-        tables=len(document.tables),
-        figures=len(document.figures),
+        tokens=typical_text_tokens(Listing(document).shown()),
+        tables=sum(not why_no_results(table) for table in document.tables),
+        pictures=len(doubtful_tables(document)),
     )
 
 
 def planned_calls(size: PaperSize, tasks: int) -> list[PlannedCalls]:
     """The calls for one paper."""
-    section = size.tokens // size.subsections
-    whole = size.tokens
-    together = -(-tasks // _LOCATOR_TOGETHER)
-    located = _PROMPT + _LOCATOR_MAP + _LOCATOR_TASK * min(tasks, _LOCATOR_TOGETHER)
+    beginning = _PROMPT + _MAP + size.tokens
     return [
         PlannedCalls(
-            stage="takeaways",
-            what=f"{_TAKEAWAY_QUERIES} queries, each over a third of the paper (what retrieval returns)",
-            calls=_TAKEAWAY_QUERIES,
-            input_tokens=_PROMPT + whole // 3,
-            output_tokens=600,
+            stage="experiments",
+            what="one call, over the whole paper, the repository's map and what was run",
+            calls=1,
+            input_tokens=beginning,
+            images=size.pictures,
+            output_tokens=1200,
         ),
         PlannedCalls(
-            stage="vision",
-            what="one call per table and figure, with its picture and caption",
-            calls=size.tables + size.figures,
-            input_tokens=_PROMPT + 200,
-            images=1,
-            output_tokens=500,
-        ),
-        PlannedCalls(
-            stage="subsections",
-            what="one call per subsection, with the context so far (a fifth of the paper) and its floats",
-            calls=size.subsections,
-            input_tokens=_PROMPT + section + whole // 5,
-            output_tokens=700,
-        ),
-        PlannedCalls(
-            stage="refine",
-            what="one call per task over the whole paper, appendices included",
-            calls=tasks,
-            input_tokens=_PROMPT + whole + 800,
-            output_tokens=900,
-        ),
-        PlannedCalls(
-            stage="locate",
-            what=f"{_LOCATOR_TURNS} turns for up to {_LOCATOR_TOGETHER} tasks together, over the map of the repository",
-            calls=_LOCATOR_TURNS * together,
-            input_tokens=located,
-            output_tokens=150 * min(tasks, _LOCATOR_TOGETHER),
+            stage="tasks",
+            what=f"{_TURNS} calls per task, each with all of that and what was read so far, in the end {_READ} tokens",
+            calls=_TURNS * tasks,
+            input_tokens=beginning + 2 * _READ // 3,
+            images=size.pictures,
+            output_tokens=1300,
             structured=False,
         ),
         PlannedCalls(
             stage="validate",
-            what=f"{_VALIDATION_CALLS} calls per task: scripts and logs looked at in windows, steps put into words",
+            what=f"{_VALIDATION_CALLS} calls per task: scripts and logs looked at in windows",
             calls=_VALIDATION_CALLS * tasks,
-            input_tokens=_PROMPT + _VALIDATION_WINDOW,
+            input_tokens=_VALIDATION_WINDOW,
             output_tokens=300,
         ),
     ]
@@ -183,8 +157,10 @@ def _merged(planned: Sequence[PlannedCalls]) -> list[PlannedCalls]:
     for stage in dict.fromkeys(plan.stage for plan in planned):
         same = [plan for plan in planned if plan.stage == stage]
         calls = sum(plan.calls for plan in same)
-        total = sum(plan.calls * plan.input_tokens for plan in same)
-        lines.append(same[0].evolve(calls=calls, input_tokens=-(-total // calls) if calls else 0))
+        tokens = sum(plan.calls * plan.input_tokens for plan in same)
+        images = sum(plan.calls * plan.images for plan in same)
+        mean = {"input_tokens": -(-tokens // calls), "images": -(-images // calls)} if calls else {}
+        lines.append(same[0].evolve(calls=calls, **mean))
     return lines
 
 

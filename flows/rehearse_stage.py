@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Final
 
 from extractors.drafting import FEWEST, DraftResult, Ground, as_stated, draft_tables, ground_of
+from extractors.engine.runs import Rehearsed
 from extractors.keyless import draft_tasks
 from extractors.naming import as_key
 from extractors.stated import Said, draft_sentences
-from flows.chains import Located
+from flows.chains import Located, with_chain
 from flows.shared_runs import SharedRuns
 from flows.validate_stage import ValidateStage
 from pipeline.data.phase import open_data_phase
@@ -37,7 +39,7 @@ from pipeline.scratch import scratch_directory
 from pipeline.settings import Settings
 from pipeline.store import Workspace
 from pipeline.survey import list_candidates
-from pipeline.task import SourceScript, Status, Task
+from pipeline.task import Requirement, SourceScript, Status, Task
 from pipeline.validation.environments import Environments
 from pipeline.validation.numbers import absolute_values
 from pipeline.validation.observation import Observation
@@ -51,7 +53,10 @@ from pipeline.version import STAGE_VERSIONS
 from pipeline.witness.launch import with_witness
 from pipeline.witness.records import Perturbation
 
-__all__ = ["DraftedFromRuns", "RunEvidence", "adopt_rehearsals", "code_of", "draft_from_runs", "from_run"]
+__all__ = [
+    "DraftedFromRuns", "RunEvidence", "adopt_rehearsals", "code_of", "draft_from_runs", "from_choice", "from_run",
+    "read_rehearsed",
+]  # fmt: skip
 
 _STAGE: Final = "rehearse"
 _CODE: Final = (".py", ".ipynb", ".sh", ".r", ".R", ".yaml", ".yml", ".toml", ".cfg", ".json")
@@ -129,6 +134,16 @@ def draft_from_runs(
     return found
 
 
+def read_rehearsed(workspace: Workspace) -> Rehearsed:
+    """What `draft_from_runs` ran, and what that gave; nothing where nothing was run."""
+    path = _summary(workspace)
+    return Rehearsed.model_validate_json(path.read_bytes()) if path.exists() else Rehearsed()
+
+
+def _summary(workspace: Workspace) -> Path:
+    return workspace.root / "rehearsal.json"
+
+
 def _rehearsed(
     workspace: Workspace, settings: Settings, sandbox: StoppableSandbox, snapshot: Snapshot, document: Document,
     reporter: Reporter, max_tasks: int | None,
@@ -146,7 +161,7 @@ def _rehearsed(
     committed = [_Held(Source(name=path, origin="committed"), tuple(held)) for path, held in read_committed(snapshot)]
     found = match_tables(document, [(item.source, item.observations) for item in (*held, *committed)])
     matches = [match for match in (as_stated(document, item) for item in found) if len(match.cells) >= FEWEST]
-    workspace.write_json(workspace.root / "rehearsal.json", _Summary(runs=tuple(runs), matches=tuple(matches)))
+    workspace.write_json(_summary(workspace), Rehearsed(runs=tuple(runs), matches=tuple(matches)))
     by_run = {item.source.name: item for item in held}
     chosen, others, problems = _choose(matches, by_run, _read_by(runs, committed))
     problems += _of_runs(runs)
@@ -196,13 +211,6 @@ def _ground(match: TableMatch, held: Mapping[str, _Held], code: str = "") -> Gro
             if name and value:
                 keys.setdefault(as_key(value), name)
     return ground_of(match, code, keys, fields)
-
-
-class _Summary(Record):
-    """`rehearsal.json`: what was run and what it gave."""
-
-    runs: tuple[Rehearsal, ...]
-    matches: tuple[TableMatch, ...]
 
 
 def _rehearsal(held: _Held) -> Rehearsal:
@@ -391,14 +399,41 @@ def from_run(task: Task, evidence: RunEvidence, snapshot: Snapshot, all_: Sequen
     return Located(task=tasks[0], chains=chains, rehearsed=tuple(tasks))
 
 
+def from_choice(
+    task: Task, chain: Chain, requirements: Sequence[Requirement], run: Rehearsal | None, others: Sequence[Rehearsal]
+) -> Located:
+    """The task with the chain and the requirements that a reader chose, and what is known of its run.
+
+    Args:
+        task: draft.
+        chain: what carries it out.
+        requirements: with their lines.
+        run: the rehearsal of just these commands; None: they were not run.
+        others: rehearsals that gave at least half of its numbers as well, and so give the answer away.
+    """
+    located = with_chain(task, chain).evolve(status=Status.LOCATED)
+    also = _equivalents(chain, [_chain(other) for other in others])
+    located = located.evolve(truth=located.truth.evolve(requirements=tuple(requirements), equivalents=also))
+    if run is None:
+        return Located(task=located, chains=(chain,))
+    ran = _with_recorded(located, run, chain, tuple(requirements))
+    return Located(task=ran, chains=(chain,), rehearsed=(ran,))
+
+
 def _with_run(
     task: Task, run: Rehearsal, chain: Chain, snapshot: Snapshot, same: Collection[tuple[str, str]],
     chains: Sequence[Chain],
 ) -> Task:  # fmt: skip
     requirements = requirements_of_run(run.functions, snapshot=snapshot, entries=chain.entries, elsewhere=same)
+    found = _with_recorded(task, run, chain, requirements)
+    return found.evolve(truth=found.truth.evolve(equivalents=_equivalents(chain, chains)))
+
+
+def _with_recorded(task: Task, run: Rehearsal, chain: Chain, requirements: tuple[Requirement, ...]) -> Task:
+    """The task with a chain that was rehearsed, and what that run told."""
     truth = task.truth.evolve(
         sources=chain.sources, usage=chain.usage, requirements=requirements, ran=run.functions, seeds=run.seeds,
-        mapped=run.mapped, data=None if run.data is None else run.data.kept, equivalents=_equivalents(chain, chains),
+        mapped=run.mapped, data=None if run.data is None else run.data.kept,
     )  # fmt: skip
     environment = run.environment or task.environment
     return task.evolve(status=Status.LOCATED, truth=truth, environment=environment)

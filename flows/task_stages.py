@@ -19,7 +19,7 @@ from extractors.method import Method
 from flows.chains import Located, with_chain
 from flows.engines import ModelEngine, with_prompts
 from flows.mask_stage import MaskStage
-from flows.rehearse_stage import RunEvidence, adopt_rehearsals, code_of, from_run
+from flows.rehearse_stage import RunEvidence, adopt_rehearsals, code_of, from_choice, from_run
 from flows.review.content import decided_on
 from flows.shared_runs import SharedRuns
 from flows.validate_stage import ValidateStage, model_stages_digest
@@ -37,6 +37,8 @@ from pipeline.task import NotFound, Status, Task
 from pipeline.version import STAGE_VERSIONS
 
 if TYPE_CHECKING:
+    from extractors.engine.run import PaperReader, ReaderChain
+    from extractors.engine.runs import Rehearsed
     from pipeline.reader.gate import Choice
     from pipeline.reader.loop import Conversation
 
@@ -66,6 +68,8 @@ class TaskStages:
     reporter: Reporter
     engine: ModelEngine | None = None
     """Locates, words requirements and looks at runs with a model; None: keyless."""
+    reader: PaperReader | None = None
+    """Wrote the tasks, and mends those that their runs do not bear out."""
 
     def process(
         self, tasks: Sequence[Task], queries: Sequence[TaskQuery], evidence: Sequence[RunEvidence] = ()
@@ -77,16 +81,47 @@ class TaskStages:
             queries: what to look for in the repository, one per task.
             evidence: the runs that gave the tasks' numbers, one per task: then nothing is looked for. Empty: none did.
         """
-        if evidence:
-            located = [
-                from_run(task, item, self.snapshot, evidence) for task, item in zip(tasks, evidence, strict=True)
-            ]
-            for item, runs in zip(located, evidence, strict=True):
-                if isinstance(self.sandbox, SharedRuns):
-                    adopt_rehearsals(self.sandbox, item, runs, self.validation)
-                self._saved(item.task)
-        else:
-            located = self._locate_all(tasks, queries)
+        if not evidence:
+            return self._proved(self._locate_all(tasks, queries))
+        located = [from_run(task, item, self.snapshot, evidence) for task, item in zip(tasks, evidence, strict=True)]
+        for item, runs in zip(located, evidence, strict=True):
+            self._adopt(item, runs)
+            self._saved(item.task)
+        return self._proved(located)
+
+    def process_chosen(self, tasks: Sequence[Task], choices: Sequence[ReaderChain], rehearsed: Rehearsed) -> list[Task]:
+        """All stages for tasks whose chains a reader chose: nothing is looked for.
+
+        Args:
+            tasks: drafts.
+            choices: one per task.
+            rehearsed: the runs that choices name.
+        """
+        runs = {run.candidate.key: run for run in rehearsed.runs}
+        located = []
+        for draft, choice in zip(tasks, choices, strict=True):
+            task = draft.evolve(problems=(*draft.problems, *choice.problems))
+            if choice.chain is None:
+                reason = f"{task.provenance.model}: {choice.not_found}"
+                not_found = NotFound(reason=reason, searched=choice.searched)
+                found = Located(task=task.evolve(
+                    status=Status.NOT_FOUND, status_reason=reason, truth=task.truth.evolve(not_found=not_found)
+                ))  # fmt: skip
+            else:
+                run = runs.get(choice.run)
+                others = [runs[key] for key in choice.others]
+                found = from_choice(task, choice.chain, choice.requirements, run, others)
+                if run is not None:
+                    self._adopt(found, RunEvidence(runs=(run,)))
+            self._saved(found.task)
+            located.append(found)
+        return self._proved(located)
+
+    def _adopt(self, located: Located, runs: RunEvidence) -> None:
+        if isinstance(self.sandbox, SharedRuns):
+            adopt_rehearsals(self.sandbox, located, runs, self.validation)
+
+    def _proved(self, located: Sequence[Located]) -> list[Task]:
         validated = self._each("validate", located, self.validated)
         masked = self._each("mask", validated, self._masked)
         return [self._decided(task) for task in masked]
@@ -121,6 +156,7 @@ class TaskStages:
             repeats=self.repeats,
             reporter=Details(self.reporter, "validate"),
             engine=self.engine,
+            reader=self.reader,
         )
 
     def validated(self, located: Located) -> Task:
@@ -245,6 +281,8 @@ class TaskStages:
     def _key(self, stage: str, value: Record) -> dict[str, str]:
         """What a stage depends on: its version, the value it starts from, the snapshot, the options and the model."""
         engine = {} if self.engine is None else {"engine": model_stages_digest(self.engine)}
+        if self.reader is not None:
+            engine["beginning"] = self.reader.digest
         if self.engine is not None and self.settings.write_scripts:
             engine["write_scripts"] = "yes"
         return engine | {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from extractors.outcome import restate_expected
 from flows.chain_attempts import ChainAttempts, Learnt, Tried
@@ -28,14 +28,21 @@ from pipeline.validation import (
     validate_with_refinement,
 )
 from pipeline.validation.binding import unbound
+from pipeline.validation.diagnosis import read_tail
 from pipeline.validation.environments import Environments
 from pipeline.validation.monitor import WRITTEN
 from pipeline.validation.outcome import learn_bands, supported_claims
+from pipeline.validation.refine import rank_of
 from pipeline.validation.responses import computed, learn_responses
 from pipeline.validation.writing import SCRIPT, with_script, write_script
 
+if TYPE_CHECKING:
+    from extractors.engine.run import PaperReader
+
 __all__ = ["ValidateStage", "model_stages_digest", "snapshot_of", "written_tree"]
 
+_MENDINGS: Final = 2
+"""How often a reader may mend a task."""
 _MODEL: Final = "validate.model"
 _REQUIREMENTS: Final = "requirements"
 """Component of the problem that says why nothing is known of what ran."""
@@ -54,6 +61,8 @@ class ValidateStage:
     engine: ModelEngine | None = None
     """Words requirements and gives a second opinion on runs; None: keyless."""
     learnt: Learnt = field(default_factory=Learnt)
+    reader: PaperReader | None = None
+    """Mends a task that its run did not bear out; None: nobody does."""
 
     @property
     def environments(self) -> Environments:
@@ -93,11 +102,15 @@ class ValidateStage:
         assert refined is not None, "there was at least one chain"
         report = refined.best.report
         task = candidates[refined.best.number].evolve(validation=report)
+        if report.verdict is not Verdict.PASS and self.reader is not None:
+            task, report = self._mended(located, task, report)
         if report.verdict is Verdict.PASS:
             others = located.chains[len(refined.attempts) :][: self.settings.equivalents]
             answering = self._answering(_supported(task, report))
             looked_for = not located.rehearsed and answering.status is Status.VALIDATED
-            return self._worded(self._with_equivalents(answering, others) if looked_for else answering)
+            answering = self._with_equivalents(answering, others) if looked_for else answering
+            # requirements that a reader, a person or a rehearsal gave have their words
+            return answering if located.task.truth.requirements else self._worded(answering)
         task = self._recorded(task)
         reason = "; ".join(f"{attempt.candidate.entries[0]}: {attempt.report.reason}" for attempt in refined.attempts)
         if report.verdict is Verdict.UNKNOWN:
@@ -109,6 +122,47 @@ class ValidateStage:
             f"{attempt.candidate.entries[0]}: {_tellable(attempt.report)}" for attempt in refined.attempts
         )
         return self._written(rejected, located.task, tried)
+
+    def _mended(self, located: Located, task: Task, report: ValidationReport) -> tuple[Task, ValidationReport]:
+        """The task as its reader mended it, at most twice, where that showed more; else as it was."""
+        from extractors.engine.mending import mend
+
+        assert self.engine is not None, "a reader has one"
+        assert self.reader is not None, "it was asked for"
+        tried = Tried(task, report)
+        for number in range(1, _MENDINGS + 1):
+            try:
+                with self.engine.working("validate", task.id):
+                    found = mend(self.reader, tried.task, tried.report, self._logs(tried), self.reporter)
+            except ModelError as error:
+                if not fails_here(error):
+                    raise
+                return tried.task.noted(_MODEL, f"it was not mended: {error.cause}"), tried.report
+            if found is None:
+                break
+            expected = tried.task.truth.expected
+            kept = tuple(claim for claim in expected.claims if claim.id in found.keep)
+            if found.chain.usage != tried.task.truth.usage:  # other commands give the numbers in other places
+                kept = unbound(kept)
+            truth = located.task.truth.evolve(expected=restate_expected(expected, kept))
+            base = located.task.evolve(truth=truth, problems=tried.task.problems)
+            what = f"mended after `{tried.report.reason}`: {found.why}"
+            base = with_prompts(base, [found.prompt]).noted(_MODEL, what)
+            again = self._looked_at(self.attempts.attempt(base, found.chain, f"mended-{number}"))
+            if rank_of(again.report) < rank_of(tried.report):
+                break
+            tried = Tried(again.task.evolve(validation=again.report), again.report)
+            if tried.report.verdict is Verdict.PASS:
+                break
+        return tried.task, tried.report
+
+    def _logs(self, tried: Tried) -> dict[str, str]:
+        """What the commands of the last run printed, by stream."""
+        if not tried.report.runs:
+            return {}
+        directory = self.workspace.task_dir(tried.task.id) / "validation" / tried.report.runs[-1].log
+        names = [f"{number}.{kind}" for number in range(len(tried.task.truth.usage)) for kind in ("stdout", "stderr")]
+        return {name: text for name in names if (text := read_tail(directory / name).strip())}
 
     def _written(self, otherwise: Task, base: Task, failed: str) -> Task:
         """The task with a script that a model wrote, where none of the repository's serves and one passes the checks.
@@ -280,7 +334,8 @@ class ValidateStage:
             problems.append(
                 Problem(component="validate", where=chain.entries[0], message=message, severity=Severity.INFO)
             )
-        truth = task.truth.evolve(equivalents=tuple(found))
+        known = {source.path: source for source in (*found, *task.truth.equivalents)}
+        truth = task.truth.evolve(equivalents=tuple(known.values()))
         return task.evolve(truth=truth, problems=(*task.problems, *problems))
 
 
@@ -292,6 +347,7 @@ def model_stages_digest(engine: ModelEngine) -> str:
     """
     prompts = [
         load_prompt("pipeline.reader.prompts", "choose").ref,
+        load_prompt("extractors.prompts", "mend").ref,
         load_prompt("pipeline.requirements.prompts", "describe_steps").ref,
         *(
             load_prompt("pipeline.validation.prompts", name).ref

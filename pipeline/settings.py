@@ -39,13 +39,11 @@ class Settings(BaseSettings):
     equivalents: int = Field(default=6, ge=0, le=50)
     """How many further scripts are run to see whether they compute the answer too (and must be masked with it)."""
     vision: bool = True
-    """With a model: show it the pictures of tables and figures."""
+    """With a model: show it the pictures of tables that may have been read wrongly."""
     reading_workers: int = Field(default=4, ge=1, le=64)
-    """With a model: questions about one paper under way at once; providers of hosted models allow at least as many."""
+    """With a model: tasks of one paper written at once; providers of hosted models allow at least as many."""
     write_scripts: bool = False
     """With a model: let it write a script where none of the repository reproduces the claims; marked as such."""
-    embeddings: str | None = None
-    """With a model: name of an embedding model at the same endpoint, for a dense index beside the lexical one."""
     limits: Limits = Limits()
     """Per re-execution, e.g. `EXPBENCH_LIMITS__WALL_S=3600`."""
     data: Literal["fetch", "offline"] | None = None

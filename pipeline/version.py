@@ -10,7 +10,7 @@ __all__ = ["STAGE_VERSIONS", "version"]
 
 STAGE_VERSIONS: Final[dict[str, str]] = {
     "extract": "4",
-    "draft": "8",
+    "draft": "9",
     "locate": "7",
     "validate": "7",
     "mask": "4",

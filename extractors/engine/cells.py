@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from extractors.engine.evidence import compact, words_of
+from extractors.engine.listing import Cells
 from extractors.naming import split_unit
 from pipeline.paper import Table
 from pipeline.task import Condition, TableEvidence
 
-__all__ = ["unit_of", "with_labels"]
+__all__ = ["labels_that_name_the_metric", "unit_of", "with_labels"]
+
+
+def labels_that_name_the_metric(cells: Cells, row_names: Sequence[str], column_names: Sequence[str]) -> list[str]:
+    """Headers and labels of the first cell whose level the answer calls no condition: then they name the metric."""
+    table, row, column = cells.table, cells.rows[0], cells.columns[0]
+    levels = [(label, row_names, n) for n, (label, _) in enumerate(_row_levels(table, row))]
+    levels += [(label, column_names, n) for n, label in enumerate(_column_levels(table, column))]
+    return [label for label, names, n in levels if label and n < len(names) and not names[n].strip()]
 
 
 def unit_of(table: Table, cell: TableEvidence, metric: str) -> str | None:

@@ -1,54 +1,114 @@
-"""The model engine of stage 2.1: a document becomes draft tasks with a language model (EXP-Bench 3.2).
+"""The model engine of stage 2.1: a reader with the whole paper and the repository in view writes the tasks.
 
-Tables and figures are read from their pictures, high-level takeaways are found by retrieval, the paper is read
-subsection by subsection with accumulated context, and each candidate is completed by asking the whole paper again.
-Out comes the same `DraftResult` as from the keyless engine: everything in a draft has a span of the paper behind it,
-and what a model said beyond that is a problem in the report. The keyless engine is the cross-check, never a stand-in.
-Non-goals: looking at a repository, opening clients and budgets (see `flows.engines`).
+All conversations about a paper begin with the same bytes (`PaperReader.beginning`): the paper whole, with ids; the
+repository's map; what was run and which cells came out. Pass 1 lists the experiments, in one call. Pass 2 writes one
+task for each that is chosen, with tools that read the repository. Every answer goes through `extractors.engine.gates`;
+what is refused goes back twice, then what holds is kept and the rest is a problem. A run that the reader chooses binds
+the claims to its output. Retrieval serves only papers that the model's context window does not hold.
+Non-goals: running anything, opening clients and budgets (see `flows.engines`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from extractors._reading import label_key
-from extractors.chroma import LOCAL_EMBEDDING, ChromaIndex, Embedding
+from pydantic import BaseModel
+
 from extractors.drafting import DraftResult, unique_slugs
-from extractors.engine.asking import PROMPTS, Asker, info, prompt
-from extractors.engine.checking import CheckedTask
-from extractors.engine.composing import compose, lacks
-from extractors.engine.evidence import Paper
-from extractors.engine.refining import refine
-from extractors.engine.subsections import SubsectionReading, read_subsections
-from extractors.engine.takeaways import Takeaway, find_takeaways
-from extractors.engine.vision import VisualReading, read_visuals
-from extractors.index import DenseIndex, Embed, FusedIndex, LexicalIndex, PaperIndex, units_of
-from extractors.keyless import draft_tasks
-from pipeline.llm import ModelClient, PromptRef
+from extractors.engine.composing import compose, why_no_task
+from extractors.engine.gates import Checked, Gates
+from extractors.engine.listing import Listing
+from extractors.engine.pictures import pictures_of
+from extractors.engine.runs import Rehearsed
+from extractors.engine.said import Experiment, Experiments, SaidTask
+from extractors.index import LexicalIndex, units_of
+from pipeline.digests import digest_of
+from pipeline.errors import FailureKind
+from pipeline.llm import TOOL_NOTICE, Message, ModelClient, ModelError, Parameters, PromptRef, load_prompt
+from pipeline.llm.counting import typical_text_tokens
 from pipeline.llm.untrusted import addressed_to_models
+from pipeline.locator import Chain, RepositoryIndex
 from pipeline.paper import Document
 from pipeline.progress import Reporter, SilentReporter
+from pipeline.reader.loop import Conversation, LoopLimits, ReaderTool, Step, converse
+from pipeline.reader.map import repository_map
+from pipeline.reader.tools import Toolbox
 from pipeline.schema import Problem, Record, Severity, StoredRecord
-from pipeline.task import Draft, TableEvidence
+from pipeline.survey import list_candidates
+from pipeline.task import Draft, Requirement, TableEvidence
+from pipeline.tracing.lines import FileLines
 
-__all__ = ["EngineResult", "ModelReading", "ReadingOptions", "draft_with_model", "engine_prompts"]
+__all__ = [
+    "EngineResult",
+    "ModelReading",
+    "PaperReader",
+    "ReaderChain",
+    "ReadingOptions",
+    "draft_with_model",
+    "engine_prompts",
+]  # fmt: skip
 
-_SILENT: Final = SilentReporter()
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
+PROMPTS: Final = ("paper", "experiments", "task", "mend")
+_PACKAGE: Final = "extractors.prompts"
+_STAGE: Final = "draft"
 _COMPONENT: Final = "extract.model"
-_SAME_TASK: Final = 0.8
-"""Share of a candidate's claims that another one holds too: the same measure as the keyless engine's."""
+_SILENT: Final = SilentReporter()
+_LOCATED: Final = frozenset({FailureKind.REFUSAL, FailureKind.INVALID_OUTPUT, FailureKind.CONTEXT_TOO_LONG})
+"""Failures of one question; everything else (key, quota, budget, network, overload) is about all of them."""
+_CONVERSATION: Final = 30_000
+"""Tokens of what a conversation adds to its beginning: 80,000 characters of results, and the answers."""
+_ANSWER: Final = 8192
+"""Tokens: a dozen each of steps, settings and requirements with their evidence are some 5,000 of JSON."""
+_READER: Final = 0.86
+"""Share of kept-back tasks for which a reader with tree, README and a few searches named the right file first."""
+_LIST: Final = LoopLimits(turns=1)
+_WRITE: Final = LoopLimits(turns=5)
 
 
 class ReadingOptions(Record):
     """How the engine reads."""
 
     max_tasks: int | None = None
-    """Keep only the best ones; None keeps all."""
+    """Make tasks of so many experiments, those first that can be run here; None: of all that have code."""
     vision: bool = True
-    """Show the pictures of tables and figures to the model."""
+    """Show the pictures of tables that may have been read wrongly."""
     workers: int = 4
-    """Questions under way at once, where they do not depend on each other."""
+    """Tasks that are written at once."""
+
+
+class ReaderChain(Record):
+    """What the reader chose to carry out one draft."""
+
+    chain: Chain | None
+    not_found: str = ""
+    """Why there is no chain."""
+    searched: tuple[str, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+    run: str = ""
+    """Key of the rehearsed command that the chain is; empty: it was not run so."""
+    others: tuple[str, ...] = ()
+    """Keys of other commands that gave at least half of the claims."""
+    problems: tuple[Problem, ...] = ()
+
+
+class Written(Record):
+    """How one experiment of the list became a task, or why not."""
+
+    experiment: Experiment
+    fate: str
+    answer: SaidTask | None = None
+    """The last one, before the gates."""
+    refusals: tuple[str, ...] = ()
+    """What did not hold of it."""
+    steps: tuple[Step, ...] = ()
 
 
 class ModelReading(StoredRecord):
@@ -57,19 +117,21 @@ class ModelReading(StoredRecord):
     model: str
     endpoint: str
     prompts: tuple[PromptRef, ...]
-    """Those that were used."""
-    index: str
-    visuals: tuple[VisualReading, ...] = ()
-    takeaways: tuple[Takeaway, ...] = ()
-    subsections: tuple[SubsectionReading, ...] = ()
-    candidates: tuple[tuple[str, str], ...] = ()
-    """(title and place of a candidate, what became of it)."""
+    beginning: str
+    """Digest of what all conversations begin with."""
+    left_out: tuple[str, ...] = ()
+    """Blocks of the paper for which the context window had no room."""
+    listed: tuple[Step, ...] = ()
+    """Pass 1."""
+    written: tuple[Written, ...] = ()
+    """Pass 2."""
 
 
 class EngineResult(Record):
-    """Drafts, and how they came about."""
+    """Drafts with the chains that carry them out, in one order, and how they came about."""
 
     drafts: DraftResult
+    choices: tuple[ReaderChain, ...] = ()
     reading: ModelReading
 
 
@@ -79,84 +141,342 @@ def engine_prompts() -> tuple[PromptRef, ...]:
     Raises:
         ExpbenchError: `PROMPT_INVALID` when one of the files is broken.
     """
-    return tuple(prompt(name).ref for name in PROMPTS)
+    return tuple(load_prompt(_PACKAGE, name).ref for name in PROMPTS)
+
+
+class PaperReader:
+    """Conversations about one paper and its repository.
+
+    Args:
+        document: the structured reading of a PDF.
+        index: the repository.
+        rehearsed: what was run.
+        client: the model.
+        pdf: the file, for pictures of doubtful tables; None: none are shown.
+    """
+
+    def __init__(
+        self, document: Document, index: RepositoryIndex, rehearsed: Rehearsed, client: ModelClient,
+        pdf: Path | None = None,
+    ) -> None:  # fmt: skip
+        self.document, self.index, self.client = document, index, client
+        self.listing = Listing(document)
+        self.files = FileLines(index.snapshot)
+        self.gates = Gates(self.listing, self.files, f"model {client.config.model}")
+        self._map = repository_map(index, list_candidates(index, document))
+        self._runs = rehearsed.shown(document, self.listing)
+        self.left_out = _too_much(self.listing, self._room())
+        self._pictures = pictures_of(pdf, document) if pdf is not None else ()
+        self.beginning = self._begin()
+
+    @property
+    def digest(self) -> str:
+        """Of the bytes that all conversations begin with."""
+        return digest_of([message.model_dump(mode="json") for message in self.beginning])
+
+    def _room(self) -> int | None:
+        """Tokens that the paper may have; None: nothing is known of the model's window."""
+        window = self.client.prices.context_window(self.client.config)
+        if window is None:
+            return None
+        room = max(window // 2, window - self.client.config.parameters.max_output_tokens - _CONVERSATION)
+        return room - typical_text_tokens(self._map) - typical_text_tokens(self._runs) - 1500
+
+    def _parameters(self) -> Parameters | None:
+        """Room for a whole task in one answer, where nobody set another and the window is not small."""
+        own, window = self.client.config.parameters, self.client.prices.context_window(self.client.config)
+        if own.max_output_tokens != Parameters().max_output_tokens or (window is not None and window < 4 * _ANSWER):
+            return None
+        return own.evolve(max_output_tokens=_ANSWER)
+
+    def _begin(self) -> tuple[Message, ...]:
+        return load_prompt(_PACKAGE, "paper").render(
+            notice=TOOL_NOTICE, paper=self.listing.shown(self.left_out), map=self._map, runs=self._runs,
+            pictures=self._pictures,
+        )  # fmt: skip
+
+    def without_pictures(self) -> bool:
+        """Show no pictures from now on; False where none were shown."""
+        shown, self._pictures = bool(self._pictures), ()
+        self.beginning = self._begin()
+        return shown
+
+    def toolbox(self) -> Toolbox:
+        """Tools of one conversation; the paper can be searched where not all of it is shown."""
+        return Toolbox(self.index, self.files, self.document if self.left_out else None)
+
+    def ask(
+        self, name: str, answer: type[AnswerT], check: Callable[[AnswerT], list[str]], *, limits: LoopLimits,
+        reporter: Reporter, stage: str, tools: Sequence[ReaderTool] = (), **values: Any,
+    ) -> Conversation[AnswerT]:  # fmt: skip
+        """Hold one conversation: the beginning, a prompt, and what the reader asks for.
+
+        Args:
+            name: of the prompt that follows the beginning.
+            answer: what is submitted.
+            check: what is wrong with it.
+            limits: turns and refusals.
+            reporter: notes.
+            stage: for them, ledger and budget.
+            tools: what can be asked for.
+            values: inputs of the prompt.
+
+        Raises:
+            ModelError: the endpoint failed.
+            BudgetError: the budget does not allow the next call.
+        """
+        prompt = load_prompt(_PACKAGE, name)
+        *first, last = self.beginning
+        asked = prompt.render(**values)[-1]  # untrusted inputs are announced by the beginning
+        messages = (*first, last.evolve(content=(*last.content, *asked.content)))
+        with self.client.scope("stage", stage):
+            return converse(
+                self.client, messages, tools=tools, answer=answer, check=check, limits=limits, prompt=prompt.ref,
+                reporter=reporter, stage=stage, parameters=self._parameters(),
+            )  # fmt: skip
 
 
 def draft_with_model(
-    document: Document,
+    reader: PaperReader,
+    rehearsed: Rehearsed,
     *,
-    client: ModelClient,
-    pdf: Path | None = None,
-    embed: Embed | None = None,
-    embed_name: str = "endpoint",
-    index_dir: Path | None = None,
     options: ReadingOptions = ReadingOptions(),  # noqa: B008 - immutable
     reporter: Reporter = _SILENT,
 ) -> EngineResult:
     """Turn a paper into draft tasks with a model.
 
-    The same document and the same answers give the same drafts, in whatever order the answers arrive.
+    The same paper, repository, runs and answers give the same drafts, in whatever order the answers arrive.
 
     Args:
-        document: the structured reading of a PDF.
-        client: the model; calls count in the current budget scope, or else in the client's own.
-        pdf: the file, for pictures; None: no picture is shown.
-        embed: makes the vectors of the dense index; None: the local embedding does, where there is an `index_dir`.
-        embed_name: tells one embedding model's index from another's.
-        index_dir: where the dense index is kept (Chroma); None: dense only with `embed`, and in memory.
+        reader: the paper, the repository and the model; calls count in the current budget scope.
+        rehearsed: what was run.
         options: how to read.
         reporter: is told about each step of each pass.
 
     Returns:
-        Drafts by confidence, then by their place in the paper; everything that was dropped is a problem.
+        Drafts by confidence, then by the reader's order; everything that was dropped is a problem.
 
     Raises:
         ExpbenchError: a failure that is not about one question alone: authentication, quota, budget, network, overload,
             a rejected request, a missing recorded exchange, an interrupt. What was answered is in the client's store.
     """
-    asker = Asker(client, options.workers)
-    paper = Paper(document)
-    problems = _flagged(document)
-    index, index_name = _index(document, embed, embed_name, index_dir)
-    visuals: tuple[VisualReading, ...] = ()
-    if options.vision and pdf is not None:
-        visuals = read_visuals(asker, document, pdf, problems, reporter)
-    takeaways = find_takeaways(asker, paper, index, problems, reporter)
-    candidates, subsections = read_subsections(asker, paper, takeaways, visuals, problems, reporter)
-    fates: dict[int, str] = {}
-    chosen = _chosen(candidates, problems, fates)
-    drafts = _drafts(asker, paper, index, chosen, options.max_tasks, problems, fates, reporter)
-    _disputed(drafts, visuals, problems)
-    _cross_check(document, drafts, takeaways, candidates, problems)
+    problems = _flagged(reader.document)
+    if reader.left_out:
+        message = f"{len(reader.left_out)} blocks were not shown to the model: its context window does not hold them"
+        problems.append(_problem("paper", message))
+    experiments, listed = _list(reader, problems, reporter)
+    chosen = _chosen(experiments, options.max_tasks, problems)
+    reporter.start("tasks", len(chosen))
+
+    def write(item: Experiment) -> _Result:
+        return _write(reader, rehearsed, item, [other for other in experiments if other is not item], reporter)
+
+    results = _each(chosen, write, options.workers, reader.client)
+    made = []
+    for result in results:
+        problems += result.problems
+        reporter.step("tasks", f"{result.written.experiment.title}: {result.written.fate}")
+        if result.draft is not None and result.choice is not None:
+            made.append((result.draft, result.choice))
+    reporter.end("tasks", f"{len(made)} drafts")
+    drafts = unique_slugs([draft for draft, _ in made])
+    ordered = sorted(
+        zip(drafts, (choice for _, choice in made), strict=True), key=lambda item: -item[0].confidence
+    )  # stable: the reader's order among equals
+    problems += _unclaimed(reader, rehearsed, drafts) if options.max_tasks is None else []
     if not drafts:
-        message = "no result of this paper could be made a task"
-        problems.append(Problem(component=_COMPONENT, where=document.title or "paper", message=message))
+        problems.append(_problem(reader.document.title or "paper", "no result of this paper could be made a task"))
+    config = reader.client.config
+    used = PROMPTS[:3] if chosen else PROMPTS[:2]
     reading = ModelReading(
-        model=client.config.model,
-        endpoint=client.config.endpoint or client.config.url,
-        prompts=tuple(ref for ref in engine_prompts() if ref.name in asker.used),
-        index=index_name,
-        visuals=visuals,
-        takeaways=takeaways,
-        subsections=subsections,
-        candidates=tuple((f"{c.title} ({c.where})", fates.get(id(c), "not looked at")) for c in candidates),
-    )
+        model=config.model, endpoint=config.endpoint or config.url, beginning=reader.digest, left_out=reader.left_out,
+        prompts=tuple(ref for ref in engine_prompts() if ref.name in used), listed=listed,
+        written=tuple(result.written for result in results),
+    )  # fmt: skip
     said = tuple(dict.fromkeys(problems))
-    return EngineResult(drafts=DraftResult(drafts=tuple(drafts), problems=said), reading=reading)
+    return EngineResult(
+        drafts=DraftResult(drafts=tuple(draft for draft, _ in ordered), problems=said),
+        choices=tuple(choice for _, choice in ordered), reading=reading,
+    )  # fmt: skip
 
 
-def _index(
-    document: Document, embed: Embed | None, embed_name: str, directory: Path | None
-) -> tuple[PaperIndex, str]:  # fmt: skip
-    units = units_of(document)
-    lexical = LexicalIndex(units)
-    if directory is not None:
-        embedding = LOCAL_EMBEDDING if embed is None else Embedding(embed_name, embed)
-        dense = ChromaIndex(units, directory, embedding)
-        return FusedIndex((lexical, dense)), f"lexical (BM25) and dense (Chroma, {embedding.name}), by reciprocal rank"
-    if embed is None:
-        return lexical, "lexical (BM25)"
-    return FusedIndex((lexical, DenseIndex(units, embed))), "lexical (BM25) and dense, by reciprocal rank"
+# --- pass 1 ----------------------------------------------------------------------------------------------------------
+
+
+def _list(
+    reader: PaperReader, problems: list[Problem], reporter: Reporter
+) -> tuple[tuple[Experiment, ...], tuple[Step, ...]]:
+    """The experiments of the paper, as far as what is said of them exists."""
+    reporter.start("experiments", 1)
+    last: list[tuple[Experiments, list[str]]] = []
+
+    def check(said: Experiments) -> list[str]:
+        last.append(reader.gates.experiments(said))
+        return last[-1][1]
+
+    def ask() -> Conversation[Experiments]:
+        return reader.ask(
+            "experiments", Experiments, check, limits=_LIST, reporter=reporter, stage="experiments"
+        )  # fmt: skip
+
+    try:
+        try:
+            talk = ask()
+        except ModelError as error:
+            if error.kind is not FailureKind.REQUEST_REJECTED or not reader.without_pictures():
+                raise
+            message = f"no picture was shown: the endpoint rejected the first question with one ({error.cause})"
+            problems.append(_problem("pictures", message))
+            talk = ask()
+    except ModelError as error:
+        if error.kind not in _LOCATED:
+            raise
+        problems.append(_problem("experiments", f"{error.kind.value}: {error.cause}; nothing was read"))
+        reporter.end("experiments", error.cause)
+        return (), ()
+    if not last:
+        problems.append(_problem("experiments", f"the model listed nothing: {talk.reason}"))
+    elif talk.value is None:
+        problems += [_problem("experiments", f"left out: {wrong}") for wrong in last[-1][1]]
+    found = last[-1][0].experiments if last else ()
+    reporter.end("experiments", f"{len(found)} experiments, {sum(item.runs_here for item in found)} of which run here")
+    return found, talk.steps
+
+
+def _chosen(experiments: Sequence[Experiment], most: int | None, problems: list[Problem]) -> tuple[Experiment, ...]:
+    """Those that become tasks: what can be run here first, and nothing for which there is no code."""
+    with_code = sorted((item for item in experiments if item.files), key=lambda item: not item.runs_here)
+    problems += [
+        _problem(item.title, f"no task: nothing in the repository carries it out: {item.why}")
+        for item in experiments
+        if not item.files
+    ]
+    if most is not None:
+        problems += [
+            _problem(item.title, f"left out: only {most} were asked for", Severity.INFO) for item in with_code[most:]
+        ]
+    return tuple(with_code[:most])
+
+
+# --- pass 2 ----------------------------------------------------------------------------------------------------------
+
+
+class _Result(Record):
+    """What came of one experiment."""
+
+    written: Written
+    problems: tuple[Problem, ...]
+    draft: Draft | None = None
+    choice: ReaderChain | None = None
+
+
+def _write(
+    reader: PaperReader, rehearsed: Rehearsed, item: Experiment, others: Sequence[Experiment], reporter: Reporter
+) -> _Result:
+    """One experiment as a task."""
+    last: list[tuple[SaidTask, Checked]] = []
+
+    def check(said: SaidTask) -> list[str]:
+        last.append((said, reader.gates.task(said)))
+        return last[-1][1].complaints
+
+    toolbox = reader.toolbox()
+    try:
+        talk = reader.ask(
+            "task", SaidTask, check, limits=_WRITE, reporter=reporter, stage="tasks", tools=toolbox.tools,
+            experiment=_shown(item), others=[other.title for other in others] or ["none"],
+        )  # fmt: skip
+    except ModelError as error:
+        if error.kind not in _LOCATED:
+            raise
+        fate = f"no task: {error.kind.value}: {error.cause}"
+        return _Result(written=Written(experiment=item, fate=fate), problems=(_problem(item.title, fate),))
+    problems = [problem.evolve(component=_COMPONENT) for problem in toolbox.flagged]
+    if not last:
+        fate = f"no task: {talk.reason}"
+        written = Written(experiment=item, fate=fate, steps=talk.steps)
+        return _Result(written=written, problems=(*problems, _problem(item.title, fate)))
+    said, checked = last[-1]
+    problems += [_problem(item.title, f"dropped: {wrong}") for wrong in checked.complaints]
+    problems += [_problem(item.title, note) for note in checked.notes]
+    run = rehearsed.behind(checked.usage) if checked.usage else None
+    if run is not None:
+        checked.claims, left_out = rehearsed.bound(checked.claims, run, reader.document)
+        problems += [_problem(item.title, told, Severity.INFO) for told in left_out]
+    why_not = why_no_task(checked)
+    written = Written(
+        experiment=item, fate=f"no task: {why_not}" if why_not else "draft", answer=said,
+        refusals=tuple(checked.complaints), steps=talk.steps,
+    )  # fmt: skip
+    if why_not:
+        return _Result(written=written, problems=(*problems, _problem(item.title, written.fate)))
+    draft = compose(reader.listing, item.title, checked)
+    also = rehearsed.others(checked.claims, run, reader.document)
+    chain = Chain(sources=checked.sources, usage=checked.usage, confidence=1.0 if run is not None else _READER)
+    choice = ReaderChain(
+        chain=chain if checked.sources else None, not_found=checked.not_found, searched=tuple(toolbox.searched),
+        requirements=checked.requirements, run=run.candidate.key if run is not None else "",
+        others=tuple(other.candidate.key for other in also), problems=tuple(problems),
+    )  # fmt: skip
+    return _Result(written=written, problems=tuple(problems), draft=draft, choice=choice)
+
+
+def _shown(item: Experiment) -> str:
+    """An experiment of the list, for the prompt."""
+    lines = [item.title, f"numbers: {', '.join(item.claims)}", f"files: {', '.join(item.files)}"]
+    lines += [f"command: {item.command}"] if item.command else []
+    return "\n".join([*lines, f"{'can run here' if item.runs_here else 'cannot run here'}: {item.why}"])
+
+
+def _each(items: Sequence[ItemT], work: Callable[[ItemT], ResultT], workers: int, client: ModelClient) -> list[ResultT]:
+    """`work` for all items, several at once, results in the order of the items.
+
+    The first failure (in that order) is raised; what is under way ends before, so that its answers are kept, and what
+    has not begun is not asked.
+    """
+    if workers <= 1 or len(items) <= 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(workers, len(items)), thread_name_prefix="expbench-read") as pool:
+        futures = [pool.submit(copy_context().run, work, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            client.cancel.cancel()  # otherwise leaving the pool would wait for answers of minutes
+            raise
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+# --- the beginning ---------------------------------------------------------------------------------------------------
+
+
+def _too_much(listing: Listing, room: int | None) -> tuple[str, ...]:
+    """Blocks that are not shown where the paper is longer than `room` tokens.
+
+    Those that its captions have least to do with; tables, captions and headings are always shown.
+    """
+    size = typical_text_tokens(listing.shown())
+    if room is None or size <= room:
+        return ()
+    names = {passage.id: name for name, passage in listing.passages.items()}
+    units = [unit for unit in units_of(listing.document) if unit.id in names]
+    query = " ".join(caption.text for caption in listing.document.captions) or listing.document.title
+    ranked = [names[hit.unit.id] for hit in LexicalIndex(units).search(query, len(units))]
+    dropped: list[str] = []
+    for name in [*(other for other in reversed(names.values()) if other not in ranked), *reversed(ranked)]:
+        if size <= room:
+            break
+        size -= typical_text_tokens(listing.passages[name].text)
+        dropped.append(name)
+    return tuple(name for name in listing.passages if name in dropped)
+
+
+# --- problems --------------------------------------------------------------------------------------------------------
+
+
+def _problem(where: str, message: str, severity: Severity = Severity.WARNING) -> Problem:
+    return Problem(component=_COMPONENT, where=where, message=message, severity=severity)
 
 
 def _flagged(document: Document) -> list[Problem]:
@@ -164,130 +484,38 @@ def _flagged(document: Document) -> list[Problem]:
     texts = [(f"page {passage.page}", passage.text) for passage in document.passages]
     texts += [(f"{caption.label}, page {caption.page}", caption.text) for caption in document.captions]
     problems = [
-        Problem(
-            component=_COMPONENT, where=where, message=f"text that {found.kind}: `{found.quote}`; it was read as data"
-        )
+        _problem(where, f"text that {found.kind}: `{found.quote}`; it was read as data")
         for where, text in texts
         for found in addressed_to_models(text)
     ]
-    problems += [
-        Problem(
-            component=_COMPONENT, where=f"page {hidden.page}",
-            message=f"invisible text ({hidden.reason}) that {found.kind}: `{found.quote}`; it reached no prompt",
+    return problems + [
+        _problem(
+            f"page {hidden.page}",
+            f"invisible text ({hidden.reason}) that {found.kind}: `{found.quote}`; it reached no prompt",
         )
         for hidden in document.hidden
         for found in addressed_to_models(hidden.text)
-    ]  # fmt: skip
-    return problems
-
-
-def _chosen(candidates: list[CheckedTask], problems: list[Problem], fates: dict[int, str]) -> list[CheckedTask]:
-    """Candidates that can become tasks, each experiment once: of two alike the one with more that is supported."""
-    kept: list[CheckedTask] = []
-    for task in candidates:
-        where = f"{task.title} ({task.where})"
-        missing = lacks(task)
-        if missing:
-            fates[id(task)] = f"no task: {missing}"
-            problems.append(Problem(component=_COMPONENT, where=where, message=f"no task: {missing}"))
-            continue
-        twin = next((n for n, other in enumerate(kept) if _alike(task, other)), None)
-        if twin is None:
-            kept.append(task)
-            continue
-        better, worse = (task, kept[twin]) if task.kept > kept[twin].kept else (kept[twin], task)
-        kept[twin] = better
-        better.takeaways = tuple(dict.fromkeys([*better.takeaways, *worse.takeaways]))
-        known = {span.text for span in better.statements}
-        better.statements += [span for span in worse.statements if span.text not in known]
-        fates[id(worse)] = f"merged into {better.title}"
-        problems.append(
-            info(_COMPONENT, where, f"merged into {better.title} ({better.where}): it makes the same claims")
-        )
-    return kept
-
-
-def _alike(one: CheckedTask, other: CheckedTask) -> bool:
-    mine, theirs = one.claim_keys, other.claim_keys
-    return len(mine & theirs) >= _SAME_TASK * min(len(mine), len(theirs))
-
-
-def _drafts(
-    asker: Asker, paper: Paper, index: PaperIndex, chosen: list[CheckedTask], max_tasks: int | None,
-    problems: list[Problem], fates: dict[int, str], reporter: Reporter,
-) -> list[Draft]:  # fmt: skip
-    """Refine and compose: all candidates, or the best ones until there are as many drafts as were asked for."""
-    order = {id(task): position for position, task in enumerate(chosen)}
-    waiting = sorted(chosen, key=lambda task: (-len(task.takeaways) - task.kept / 100, order[id(task)]))
-    if max_tasks is None:
-        waiting = chosen
-    made: list[tuple[int, Draft]] = []
-    reporter.start("refine", len(waiting))
-
-    def finish(task: CheckedTask) -> tuple[Draft | None, list[Problem]]:
-        with asker.stage("refine"):
-            refined, said, why_not = refine(asker, paper, index, task)
-        if why_not:
-            where = f"{task.title} ({task.where})"
-            return None, [*said, Problem(component=_COMPONENT, where=where, message=f"no task: {why_not}")]
-        draft, more = compose(asker, paper, refined)
-        return draft, [*said, *more]
-
-    while waiting and (max_tasks is None or len(made) < max_tasks):
-        batch = waiting if max_tasks is None else waiting[: max_tasks - len(made)]
-        waiting = waiting[len(batch) :]
-        for task, (draft, said) in zip(batch, asker.each(batch, finish), strict=True):
-            problems += said
-            fates[id(task)] = "draft" if draft is not None else said[-1].message
-            if draft is not None:
-                made.append((order[id(task)], draft))
-            reporter.step("refine", f"{task.title}: {fates[id(task)]}")
-    for task in waiting:
-        fates[id(task)] = f"left out: only the best {max_tasks} were asked for"
-        problems.append(info(_COMPONENT, f"{task.title} ({task.where})", fates[id(task)]))
-    reporter.end("refine", f"{len(made)} drafts")
-    made.sort(key=lambda item: item[0])
-    unique = unique_slugs([draft for _, draft in made])
-    place = {draft.slug: position for position, draft in enumerate(unique)}
-    return sorted(unique, key=lambda draft: (-draft.confidence, place[draft.slug]))
-
-
-def _disputed(drafts: list[Draft], visuals: tuple[VisualReading, ...], problems: list[Problem]) -> None:
-    """Claims on cells that picture and text layer give differently: kept as printed, and shown."""
-    apart = {(label_key(v.label), d.row, d.column): d for v in visuals for d in v.differences}
-    for draft in drafts:
-        for claim in draft.expected.claims:
-            for cell in claim.evidence:
-                if not isinstance(cell, TableEvidence) or cell.row is None or cell.column is None:
-                    continue
-                found = apart.get((label_key(cell.label), cell.row, cell.column))
-                if found is not None:
-                    message = (
-                        f"claim {claim.id} ({claim.metric} = {claim.text}) rests on a disputed cell: the picture of "
-                        f"{cell.label} reads `{found.picture}`"
-                    )
-                    problems.append(Problem(component=_COMPONENT, where=draft.slug, message=message))
-
-
-def _cross_check(
-    document: Document, drafts: list[Draft], takeaways: tuple[Takeaway, ...], candidates: list[CheckedTask],
-    problems: list[Problem],
-) -> None:  # fmt: skip
-    """What the keyless engine finds and the model did not take up, and takeaways that no candidate answers."""
-    covered = {label_key(label) for draft in drafts for label in _tables_of(draft)}
-    for other in draft_tasks(document).drafts:
-        for label in sorted(_tables_of(other)):
-            if label_key(label) not in covered:
-                message = f"the keyless engine finds an experiment here ({other.slug}) that no draft of the model holds"
-                problems.append(Problem(component=_COMPONENT, where=label, message=message, severity=Severity.INFO))
-    answered = {name for task in candidates for name in task.takeaways}
-    problems += [
-        info(_COMPONENT, takeaway.id, f"no candidate answers the takeaway `{takeaway.statement}`")
-        for takeaway in takeaways
-        if takeaway.id not in answered
     ]
 
 
-def _tables_of(draft: Draft) -> frozenset[str]:
-    found = (evidence for claim in draft.expected.claims for evidence in claim.evidence)
-    return frozenset(evidence.label for evidence in found if isinstance(evidence, TableEvidence))
+def _unclaimed(reader: PaperReader, rehearsed: Rehearsed, drafts: Sequence[Draft]) -> list[Problem]:
+    """Tables whose numbers came out of a run, and that no draft claims."""
+    claimed = {
+        (evidence.label, evidence.page)
+        for draft in drafts
+        for claim in draft.expected.claims
+        for evidence in claim.evidence
+        if isinstance(evidence, TableEvidence)
+    }
+    labels = {(cell[0], cell[1]) for cell in claimed}
+    found: dict[int, int] = {}
+    for match in rehearsed.matches:
+        if match.origin == "run":
+            found[match.table] = max(found.get(match.table, 0), len(match.cells))
+    tables = reader.document.tables
+    pages = {number: {tables[number].page, *(page for page, _ in tables[number].continued)} for number in found}
+    return [
+        _problem(tables[number].label, f"a run gives {count} of its numbers, and no draft claims them", Severity.INFO)
+        for number, count in sorted(found.items())
+        if not any((tables[number].label, page) in labels for page in pages[number])
+    ]

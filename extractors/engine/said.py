@@ -1,176 +1,167 @@
-"""What a model answers in each pass, before anything of it is believed.
+"""What a reader answers in each pass, before anything of it is believed.
 
-These are the output schemas of the prompts in `extractors/prompts`. Field order is the order of generation: quotes
-and places come before what is concluded from them where that helps. `extractors.engine.checking` decides what is
-kept.
+Everything points at what it rests on by ids: blocks and tables of the paper (`extractors.engine.listing`), lines of
+the repository's files (`src/train.py:10-24`). Words are quoted only where the words themselves matter.
+`extractors.engine.gates` decides what is kept.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from pipeline.reader.gate import ChosenCommand
 from pipeline.schema import Record
 
 __all__ = [
-    "FigureAnswer",
-    "QuestionAnswer",
-    "RefinementAnswer",
-    "SaidCells",
-    "SaidClaim",
-    "SaidCondition",
-    "SaidContext",
-    "SaidSetting",
-    "SaidStep",
-    "SaidTakeaway",
-    "SaidTask",
-    "SaidVariable",
-    "SubsectionAnswer",
-    "TableAnswer",
-    "TakeawaysAnswer",
-]
+    "Experiment", "Experiments", "SaidCells", "SaidCondition", "SaidFile", "SaidMending", "SaidNumber",
+    "SaidRequirement", "SaidResult", "SaidSetting", "SaidStep", "SaidTask", "SaidVariable",
+]  # fmt: skip
+
+_Id = Annotated[str, Field(max_length=200)]
+_Ids = Annotated[tuple[_Id, ...], Field(max_length=6)]
+_Name = Annotated[str, Field(max_length=160)]
+_Text = Annotated[str, Field(max_length=800)]
 
 
-class SaidTakeaway(Record):
-    """A high-level finding, with the sentences it was stitched together from."""
+class Experiment(Record):
+    """One experiment of the paper, as pass 1 lists it."""
 
-    statement: str
-    quotes: tuple[str, ...]
-    floats: tuple[str, ...] = Field(default=(), description="labels of tables and figures, e.g. `Table 2`")
+    title: str = Field(max_length=100, description="a few words: what is compared on what; no result")
+    claims: tuple[_Id, ...] = Field(
+        max_length=20, description="where its result numbers stand: `T3.r1-4c2-5`, or `p12: 0.953` for a sentence's"
+    )
+    files: tuple[_Id, ...] = Field(
+        default=(), max_length=8, description="files of the repository that carry it out, what is started first"
+    )
+    command: str = Field(default="", max_length=400, description="as it is typed; empty where none is known yet")
+    runs_here: bool = Field(description="can it, or a part of it with at least three numbers, be run here?")
+    why: str = Field(max_length=300, description="what shows that it runs here, or what is missing")
 
 
-class TakeawaysAnswer(Record):
-    """Pass a: one retrieval query."""
+class Experiments(Record):
+    """Pass 1: everything that the paper measured itself."""
 
-    takeaways: tuple[SaidTakeaway, ...]
+    experiments: tuple[Experiment, ...] = Field(max_length=40)
 
 
 class SaidCondition(Record):
-    """One coordinate of a number."""
+    """One coordinate of a number: `data set` = `Moons`."""
 
-    name: str
-    value: str
-
-
-class SaidClaim(Record):
-    """One number that a sentence states, or one cell of a table."""
-
-    metric: str
-    value: str = Field(description="as printed, with its unit and plus-minus part")
-    conditions: tuple[SaidCondition, ...] = ()
-    quote: str | None = Field(default=None, description="the sentence that states it, word for word; null for a cell")
-    table: str | None = Field(default=None, description="label of the table; null for a sentence")
-    row: int | None = None
-    column: int | None = None
+    name: _Name
+    value: _Name
 
 
 class SaidCells(Record):
     """A block of result cells of one table that share a metric."""
 
-    table: str
-    metric: str
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-    first_value: str = Field(description="the text of the cell in the first row and first column listed, as printed")
-    last_value: str = Field(description="the text of the cell in the last row and last column listed, as printed")
-    row_conditions: tuple[str, ...] = Field(
-        default=(), description="what each label column on the left names, outermost first; empty text: no condition"
+    cells: _Id = Field(description="`T3.r1-4c2-5`; result cells only, no headers and no labels")
+    first: _Name = Field(description="what its first cell prints (first row, first column): proves the count")
+    last: _Name = Field(description="what its last cell prints")
+    metric: _Name = Field(description="as the paper calls it, written out")
+    metric_from: _Id = Field(description="where that name stands: `T3` (caption, headers), `p12`, or `run.py:40-41`")
+    direction: Literal["higher is better", "lower is better", "neither"]
+    unit: _Name = Field(default="", description="`%`, `s`; empty where there is none")
+    row_names: tuple[_Name, ...] = Field(
+        default=(), max_length=6,
+        description="what each label column on the left names (`method`), outermost first; empty text: no condition",
+    )  # fmt: skip
+    column_names: tuple[_Name, ...] = Field(
+        default=(), max_length=6,
+        description="what each header row names (`data set`), outermost first; empty text: it names the metric",
+    )  # fmt: skip
+    conditions: tuple[SaidCondition, ...] = Field(default=(), max_length=6, description="those that all cells share")
+    output: str = Field(
+        default="", max_length=300, description="file and column or key (or line of output) in which a run gives it"
     )
-    column_conditions: tuple[str, ...] = Field(
-        default=(), description="what each header row names, outermost first; empty text: the metric, or no condition"
-    )
-    conditions: tuple[SaidCondition, ...] = Field(default=(), description="those that all cells share")
+
+
+class SaidNumber(Record):
+    """One result number that only a sentence states."""
+
+    block: _Id
+    printed: _Name = Field(description="the number as the sentence prints it")
+    metric: _Name
+    direction: Literal["higher is better", "lower is better", "neither"]
+    conditions: tuple[SaidCondition, ...] = Field(default=(), max_length=6)
+    output: str = Field(default="", max_length=300)
+
+
+class SaidResult(Record):
+    """A sentence of the paper that states the outcome in words."""
+
+    block: _Id
+    quote: _Text = Field(description="the sentence, word for word")
+    holds: bool = Field(description="do the claimed numbers bear it out?")
+    why_not: _Text = ""
 
 
 class SaidStep(Record):
-    """A step of the method, in words, with the sentence that says so."""
+    """A step of the method."""
 
-    quote: str
-    text: str
+    text: _Text
+    evidence: _Ids
 
 
 class SaidVariable(Record):
-    """A variable of the experimental design."""
+    """A variable of the design with its levels."""
 
-    name: str
-    values: tuple[str, ...] = ()
-    quote: str | None = None
-    table: str | None = Field(default=None, description="label of the table whose headers or labels list the values")
+    name: _Name
+    values: tuple[_Name, ...] = Field(default=(), max_length=40)
+    evidence: _Ids
 
 
 class SaidSetting(Record):
-    """A hyper-parameter with its value."""
+    """A setting with the value that the claimed numbers were made with."""
 
-    name: str
-    value: str
-    quote: str | None = None
-    table: str | None = None
+    name: _Name
+    value: _Name
+    evidence: _Ids
 
 
-class SaidContext(Record):
-    """A sentence that later subsections need in order to be understood."""
+class SaidFile(Record):
+    """A file of the chain."""
 
-    quote: str
-    topic: str
+    path: _Id
+    role: Literal["entry", "config", "wrapper", "library"]
+    why: str = Field(max_length=300)
+
+
+class SaidRequirement(Record):
+    """One step that an implementation has to take, with the lines that take it."""
+
+    text: _Text
+    spans: tuple[_Id, ...] = Field(min_length=1, max_length=6, description="`path:first-last`")
 
 
 class SaidTask(Record):
-    """A candidate task."""
+    """Pass 2: one experiment as a task."""
 
-    title: str
-    question: str
-    takeaways: tuple[str, ...] = Field(default=(), description="ids of the takeaways that it answers, e.g. `t3`")
-    results: tuple[str, ...] = Field(default=(), description="sentences that state the outcome, word for word")
-    cells: tuple[SaidCells, ...] = ()
-    claims: tuple[SaidClaim, ...] = ()
-    method: tuple[SaidStep, ...] = ()
-    constant: tuple[SaidVariable, ...] = ()
-    independent: tuple[SaidVariable, ...] = ()
-    dependent: tuple[SaidVariable, ...] = ()
-    settings: tuple[SaidSetting, ...] = ()
-
-
-class SubsectionAnswer(Record):
-    """Pass b: one subsection."""
-
-    role: Literal["implementation_context", "candidate_question", "neither"]
-    context: tuple[SaidContext, ...] = ()
-    tasks: tuple[SaidTask, ...] = ()
-
-
-class RefinementAnswer(Record):
-    """Pass c: what the rest of the paper adds to a task."""
-
-    method: tuple[SaidStep, ...] = Field(default=(), description="further steps only")
-    settings: tuple[SaidSetting, ...] = ()
-    constant: tuple[SaidVariable, ...] = ()
-    question: str | None = Field(default=None, description="a more precise question; null to leave it as it is")
-    answerable: bool = Field(description="false when the paper's own experiments do not answer the question")
-    reason: str = ""
-
-
-class QuestionAnswer(Record):
-    """A question worded again so that it does not state its answer."""
-
-    question: str
-
-
-class TableAnswer(Record):
-    """A table as read from its picture."""
-
-    rows: tuple[tuple[str, ...], ...] = Field(
-        description="all rows from top to bottom, header rows included; a spanning cell in its first place, then empty"
+    question: str = Field(max_length=1200)
+    method: tuple[SaidStep, ...] = Field(max_length=16)
+    instructions: str = Field(default="", max_length=1200)
+    cells: tuple[SaidCells, ...] = Field(default=(), max_length=20)
+    numbers: tuple[SaidNumber, ...] = Field(default=(), max_length=20)
+    left_out: str = Field(default="", max_length=600, description="which of its numbers are no claims, and why")
+    results: tuple[SaidResult, ...] = Field(default=(), max_length=5)
+    constant: tuple[SaidVariable, ...] = Field(default=(), max_length=12)
+    independent: tuple[SaidVariable, ...] = Field(default=(), max_length=6)
+    dependent: tuple[SaidVariable, ...] = Field(default=(), max_length=6)
+    settings: tuple[SaidSetting, ...] = Field(default=(), max_length=16)
+    files: tuple[SaidFile, ...] = Field(default=(), max_length=20)
+    commands: tuple[ChosenCommand, ...] = Field(default=(), max_length=6)
+    requirements: tuple[SaidRequirement, ...] = Field(default=(), max_length=12)
+    not_found: str = Field(
+        default="", max_length=600, description="why no file of the repository carries it out; empty with files"
     )
-    header_rows: int
-    notes: str = ""
 
 
-class FigureAnswer(Record):
-    """A figure as read from its picture."""
+class SaidMending(Record):
+    """Pass 3: what is changed of a task that its run did not bear out."""
 
-    kind: str
-    x_axis: str = ""
-    y_axis: str = ""
-    series: tuple[str, ...] = ()
-    description: str
+    why: str = Field(max_length=600, description="what went wrong, and why this mends it")
+    commands: tuple[ChosenCommand, ...] = Field(default=(), max_length=6, description="empty: as they were")
+    files: tuple[SaidFile, ...] = Field(default=(), max_length=20, description="empty: as they were")
+    keep: tuple[_Id, ...] = Field(default=(), max_length=100, description="ids of the claims that are kept; empty: all")
+    give_up: str = Field(default="", max_length=600, description="why nothing helps; empty with a change")

@@ -19,7 +19,7 @@ from pipeline.schema import Record
 from pipeline.task import Usage
 from pipeline.tracing.lines import FileLines
 
-__all__ = ["Choice", "ChosenCommand", "ChosenFile", "Gate", "TaskChoice", "usage_of"]
+__all__ = ["Choice", "ChosenCommand", "ChosenFile", "Gate", "TaskChoice", "command_problem", "usage_of"]
 
 _SHELL: Final = re.compile(r"[|;<>`]|&&|\$\(|\n")
 _RUNNABLE: Final = (".py", ".ipynb", ".sh", ".bash", ".slurm", ".sbatch")
@@ -160,7 +160,7 @@ class Gate:
         kept = {file.path: file.role for file in answer.files}
         run: set[str] = set()
         for number, command in enumerate(answer.commands, 1):
-            wrong, targets = _command_problem(self._files, command, kept)
+            wrong, targets = command_problem(self._files, command, kept)
             run |= targets
             if wrong:
                 yield f"command {number} ({' '.join(command.argv)[:120]}): {wrong}"
@@ -172,7 +172,14 @@ class Gate:
                     yield f"no command runs the entry point {path}: add one, or give it the role `library`"
 
 
-def _command_problem(files: FileLines, command: ChosenCommand, kept: Mapping[str, str]) -> tuple[str | None, set[str]]:
+def command_problem(files: FileLines, command: ChosenCommand, kept: Mapping[str, str]) -> tuple[str | None, set[str]]:
+    """What is wrong with a command, or None, and which files of the chain it runs or reads.
+
+    Args:
+        files: the repository.
+        command: what was submitted.
+        kept: path of each file of the chain -> its role.
+    """
     directory = posixpath.normpath(command.directory)
     if not files.is_directory(directory):
         return f"{command.directory} is no directory of the repository", set()

@@ -24,6 +24,7 @@ from pipeline.llm import (
     Message,
     ModelClient,
     ModelError,
+    Parameters,
     PromptRef,
     Reply,
     Request,
@@ -112,6 +113,7 @@ def converse(
     reporter: Reporter,
     stage: str,
     cut: Callable[[Conversation[ModelT]], None] | None = None,
+    parameters: Parameters | None = None,
 ) -> Conversation[ModelT]:
     """Let a model read with tools until it submits an answer that holds.
 
@@ -126,12 +128,13 @@ def converse(
         reporter: notes of the stage.
         stage: in whose name.
         cut: told the way so far where it ends before its time; what is raised follows.
+        parameters: how answers are generated; None: as the model is configured.
 
     Raises:
         ModelError: the endpoint failed. A model that refuses, or has no room for the beginning, gives no value.
         BudgetError: the budget does not allow the next call.
     """
-    talk = _Talk(client, list(messages), {tool.name: tool for tool in tools}, answer, check, limits, prompt)
+    talk = _Talk(client, list(messages), {tool.name: tool for tool in tools}, answer, check, limits, prompt, parameters)
     with contextlib.ExitStack() as stack:
         if limits.budget != BudgetLimits():
             stack.enter_context(client.scope("stage", stage, limits.budget))
@@ -154,10 +157,10 @@ class _Talk(Generic[ModelT]):
 
     def __init__(
         self, client: ModelClient, messages: list[Message], tools: dict[str, ReaderTool], answer: type[ModelT],
-        check: Callable[[ModelT], list[str]], limits: LoopLimits, prompt: PromptRef,
+        check: Callable[[ModelT], list[str]], limits: LoopLimits, prompt: PromptRef, parameters: Parameters | None,
     ) -> None:  # fmt: skip
         self._client, self._messages, self._tools, self._limits = client, messages, tools, limits
-        self._answer, self._check, self._prompt = answer, check, prompt
+        self._answer, self._check, self._prompt, self._parameters = answer, check, prompt, parameters
         self._submit = ToolSpec.of(SUBMIT, "Submit the answer: the end of the work, once it holds.", answer)
         self._specs = (*(ToolSpec.of(item.name, item.description, item.arguments) for item in tools.values()),
                        self._submit)  # fmt: skip
@@ -181,8 +184,9 @@ class _Talk(Generic[ModelT]):
         if number == self._limits.turns:
             self._messages.append(user(f"This is your last turn: call `{SUBMIT}` now."))
         request = Request(
-            messages=tuple(self._messages), tools=(self._submit,) if last else self._specs, prompt=self._prompt
-        )
+            messages=tuple(self._messages), tools=(self._submit,) if last else self._specs, prompt=self._prompt,
+            parameters=self._parameters,
+        )  # fmt: skip
         reply = self._client.chat(request, policy=ContextPolicy.SHRINK)
         self._left_out = max(self._left_out, reply.left_out_characters)
         self._messages.append(reply.as_message())

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from extractors.index import DenseIndex, FusedIndex, LexicalIndex, units_of
+from extractors.index import FusedIndex, LexicalIndex, units_of
 from pipeline.paper import Caption, FloatKind
 from tests.extractors.drafting_documents import BOX
 from tests.extractors.engine.papers import HIDDEN, paper
 
 CAPTION = Caption(label="Table 1", kind=FloatKind.TABLE, text="Table 1: Mean test accuracy.", page=2, box=BOX)
 UNITS = units_of(paper(injected=True).evolve(captions=(CAPTION,)))
-
-
-def by_length(texts: Sequence[str]) -> list[list[float]]:
-    """Vectors that know only how many words a text has of three kinds."""
-    kinds = (("seeds", "repeated"), ("accuracy", "Huber"), ("bandwidth", "Temperature"))
-    return [[float(sum(word in text for word in words)) for words in kinds] for text in texts]
 
 
 def test_passages_captions_rows_and_figure_texts_can_be_found_and_cite_their_boxes() -> None:
@@ -39,16 +31,8 @@ def test_lexical_search_brings_up_what_shares_rare_words_and_nothing_else() -> N
     assert LexicalIndex(()).search("anything", 5) == []
 
 
-def test_dense_search_goes_by_the_vectors() -> None:
-    index = DenseIndex(UNITS, by_length)
-    assert index.search("seeds", 1)[0].unit.id == "p2"
-    assert index.search("Temperature", 9)[0].unit.title == "Table 5"
-    assert index.search("   ", 5) == []
-    assert DenseIndex((), by_length).search("seeds", 5) == []
-
-
 def test_a_unit_that_both_find_comes_first_and_the_order_is_stable() -> None:
-    fused = FusedIndex((LexicalIndex(UNITS), DenseIndex(UNITS, by_length)))
+    fused = FusedIndex((LexicalIndex(UNITS), LexicalIndex(UNITS)))
     hits = fused.search("repeated with random seeds", 5)
     assert hits[0].unit.id == "p2"
     assert hits == fused.search("repeated with random seeds", 5)

@@ -5,18 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from extractors.drafting import DraftResult
-from flows.draft_stage import Drafted, draft
+from extractors.engine.runs import Rehearsed
+from flows.draft_stage import Drafted, draft_by_reader
 from flows.engines import ModelOptions, model_config, open_model, parameters_of
 from pipeline.paper import Document
 from pipeline.progress import SilentReporter
 from pipeline.settings import Settings
 from pipeline.store import Inputs, Workspace, WorkspaceInfo
+from tests.pipeline.locator.repositories import PROJECT, make
 
 
 def read_with_model(
     root: Path, document: Document, options: ModelOptions | None = None, settings: Settings | None = None
 ) -> Drafted:
-    """The draft stage with the model that the environment names, in a workspace that is made when it is missing."""
+    """The draft stage with the model that the environment names, in a workspace that is made when it is missing.
+
+    The repository is the spirals project, of which nothing was run.
+    """
     options = options or ModelOptions()
     settings = settings or Settings(vision=False)
     workspace = Workspace(root)
@@ -32,7 +37,10 @@ def read_with_model(
         )
     engine = open_model(config, options, workspace, settings)
     try:
-        return draft(workspace, workspace.info(), document, engine, settings, SilentReporter())
+        return draft_by_reader(
+            workspace, workspace.info(), document, engine, settings, SilentReporter(),
+            snapshot=make(workspace.root / "repository", PROJECT), rehearsed=Rehearsed(),
+        )  # fmt: skip
     finally:
         engine.close()
 

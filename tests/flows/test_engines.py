@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 import flows.doctor as doctor
-from extractors.engine import ModelReading, engine_prompts
+from extractors.engine.run import ModelReading, engine_prompts
 from flows.commands.model_options import model_options
 from flows.curate import CurateOptions, curate, plan
 from flows.draft_stage import draft
@@ -46,14 +46,14 @@ MODEL_VARIABLES = ("EXPBENCH_MODEL", "EXPBENCH_MODEL_ENDPOINT", "EXPBENCH_MODEL_
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in (*MODEL_VARIABLES, "EXPBENCH_ENGINE", "EXPBENCH_VISION", "EXPBENCH_EMBEDDINGS"):
+    for name in (*MODEL_VARIABLES, "EXPBENCH_ENGINE", "EXPBENCH_VISION"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProtocolServer]:
     with ExitStack() as stack:
-        started = stack.enter_context(ProtocolServer(Reader()))
+        started = stack.enter_context(ProtocolServer(Reader(files=("train.py",))))
         monkeypatch.setenv("EXPBENCH_MODEL", "reader")
         monkeypatch.setenv("OPENAI_BASE_URL", started.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", CANARY)
@@ -145,7 +145,7 @@ def test_status_sums_calls_and_tokens_by_stage_and_an_unknown_price_stays_unknow
     read_with_model(tmp_path / "work", paper())
     report = status_of(Workspace(tmp_path / "work"))
     costs = {cost.stage: cost for cost in report.model_calls}
-    assert list(costs) == ["takeaways", "subsections", "refine", "all"]
+    assert list(costs) == ["experiments", "tasks", "all"]
     assert costs["all"].calls == len(server.requests) == sum(c.calls for n, c in costs.items() if n != "all")
     assert costs["all"].input_tokens > 0
     assert costs["all"].cost_usd is None
@@ -177,13 +177,13 @@ def test_finished_drafts_are_not_asked_for_again(server: ProtocolServer, tmp_pat
 
 
 def test_a_used_up_budget_keeps_what_was_paid_for_and_counts_it(server: ProtocolServer, tmp_path: Path) -> None:
-    error = caught_by(read_with_model, tmp_path / "work", paper(), ModelOptions(max_calls=8))
+    error = caught_by(read_with_model, tmp_path / "work", paper(), ModelOptions(max_calls=3))
     assert (error.kind, error.exit_code) == (FailureKind.BUDGET_EXCEEDED, 9)
-    assert len(server.requests) == 8
+    assert len(server.requests) == 3
     assert not (tmp_path / "work/papers/paper/drafts.json").exists()
     # the limit is one of the workspace: the same again allows nothing more
-    assert caught_by(read_with_model, tmp_path / "work", paper(), ModelOptions(max_calls=8)).exit_code == 9
-    assert len(server.requests) == 8
+    assert caught_by(read_with_model, tmp_path / "work", paper(), ModelOptions(max_calls=3)).exit_code == 9
+    assert len(server.requests) == 3
     read_with_model(tmp_path / "work", paper(), ModelOptions(max_calls=100))
     with_budget = len(server.requests)
     read_with_model(tmp_path / "other", paper())
@@ -203,11 +203,13 @@ def test_a_broken_endpoint_ends_the_run_and_the_next_one_goes_on(
     read_with_model(tmp_path / "reference", paper())
     whole = len(server.requests)
     monkeypatch.setenv("EXPBENCH_MODEL_ENDPOINT", "named")  # answers stay valid when the address changes
-    failing = Reader(before=lambda schema: turns.error(401, "expired") if schema == "RefinementAnswer" else None)
+    failing = Reader(
+        files=("train.py",), before=lambda schema: turns.error(401, "expired") if schema == "SaidTask" else None
+    )
     with ProtocolServer(failing) as broken:
         monkeypatch.setenv("OPENAI_BASE_URL", broken.base_url)
         assert caught_by(read_with_model, tmp_path / "work", paper()).kind is FailureKind.AUTHENTICATION
-        answered = sum(schema != "RefinementAnswer" for schema in failing.asked)
+        answered = sum(schema != "SaidTask" for schema in failing.asked)
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     read_with_model(tmp_path / "work", paper())
     assert answered > 0
@@ -266,7 +268,7 @@ def test_a_price_file_that_cannot_be_read_is_an_error(
 
 def test_the_keyless_engine_needs_nothing_of_all_this(tmp_path: Path) -> None:
     workspace = empty_workspace(tmp_path / "work")
-    drafted = draft(workspace, workspace.info(), paper(), None, Settings(), SilentReporter())
+    drafted = draft(workspace, workspace.info(), paper(), SilentReporter())
     assert drafted.prompts == ()
     assert drafted.drafts.drafts
     assert not workspace.calls_path.exists()

@@ -53,24 +53,20 @@ def test_more_to_read_costs_more(tmp_path: Path):
 
 def test_tasks_and_ledgers_are_taken_into_account(tmp_path: Path):
     pdf, ledger = paper(tmp_path / "a.pdf", 3), CallLedger(tmp_path / "calls.jsonl")
-    ledger.append(line(7777, 11, stage="refine", model="gpt-4o"))
+    ledger.append(line(7777, 11, stage="tasks", model="gpt-4o"))
     found = estimate([pdf], reporter=SilentReporter(), config=GPT, tasks_per_paper=2, ledgers=[ledger.path])
     steps = {step.stage: step for step in found.forecast.steps}
-    assert (steps["refine"].basis, steps["refine"].calls, steps["refine"].input_tokens) == ("measured", 2, 15_554)
-    assert steps["subsections"].basis == "assumed"
-    assert steps["subsections"].calls == found.papers[0].subsections
+    assert (steps["tasks"].basis, steps["tasks"].calls, steps["tasks"].input_tokens) == ("measured", 8, 8 * 7777)
+    assert (steps["experiments"].basis, steps["experiments"].calls) == ("assumed", 1)
 
 
-def test_a_paper_is_not_expected_to_give_more_tasks_than_it_has_tables_and_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_paper_is_not_expected_to_give_more_tasks_than_it_has_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nine tasks were assumed of every paper: 158 calls were forecast for three pages with one table, 19 were made."""
     pdf = paper(tmp_path / "a.pdf", 3)
-    sizes = iter([(1, 0), (4, 3), (20, 9), (20, 9)])
+    sizes = iter([1, 7, 20, 20])
 
     def sized(path: Path, _: object) -> PaperSize:
-        tables, figures = next(sizes)
-        return PaperSize(path=path, pages=3, tokens=3000, subsections=4, tables=tables, figures=figures)
+        return PaperSize(path=path, pages=3, tokens=3000, tables=next(sizes), pictures=0)
 
     monkeypatch.setattr("flows.estimate.measure", sized)
 

@@ -89,9 +89,8 @@ def paper_of(numbers: dict[str, list[float]], path: Path) -> Path:
     return paper.save(path)
 
 
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    root = tmp_path_factory.mktemp("run-first")
+def make_study(root: Path) -> tuple[Path, Path]:
+    """The study's paper and its repository, in an empty folder."""
     (root / "study.py").write_text(STUDY)
     printed = subprocess.run(
         [sys.executable, "study.py"], cwd=root, capture_output=True, text=True, check=True
@@ -108,7 +107,13 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
             "README.md": "# Estimators\n\nRun the study:\n\n```\npython study.py\n```\n\nShow it:\n\n```\npython show.py\n```\n",
         },
     )
-    paper = paper_of(numbers, root / "paper.pdf")
+    return paper_of(numbers, root / "paper.pdf"), repository
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    root = tmp_path_factory.mktemp("run-first")
+    paper, repository = make_study(root)
     out = Workspace(root / "work")
     settings = Settings(cache_dir=root / "cache", rehearsal_s=300, limits=Limits(wall_s=120), data="offline")
     options = CurateOptions(pdf=paper, repository=str(repository), out=out.root, sandbox="docker", repeats=1)

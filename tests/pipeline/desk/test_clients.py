@@ -12,12 +12,15 @@ import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, Field
 
-from extractors.engine import draft_with_model
+from extractors.engine.run import PaperReader, draft_with_model
+from extractors.engine.runs import Rehearsed
 from pipeline.llm import CallLedger, ModelClient, ModelConfig, ModelError, Parameters, Request, RetryPolicy
 from pipeline.llm.types import ImagePart, Reply, ToolSpec, user
+from pipeline.locator import build_index
 from tests.extractors.engine.papers import paper
 from tests.extractors.engine.reader import Reader
 from tests.pipeline.desk.conftest import until
+from tests.pipeline.locator.repositories import PROJECT, make
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -260,16 +263,18 @@ def test_the_desk_is_restarted_while_our_client_waits(desk, ours, meanwhile, tmp
     assert [path.name for path in (desk.directory / "inbox").glob("[0-9]*")] == [name]
 
 
-def test_the_model_engine_reads_a_paper_at_the_desk(desk, ours, meanwhile):
+def test_the_model_engine_reads_a_paper_at_the_desk(desk, ours, meanwhile, tmp_path: Path):
     """Several questions wait at once; each is read from its file, and answered in the file that its page names."""
-    reader, answered = Reader(), set()
-    drafts = meanwhile(draft_with_model, paper(), client=ours)
+    reader, answered = Reader(files=("train.py",)), set()
+    index = build_index(make(tmp_path / "code", PROJECT))
+    drafts = meanwhile(draft_with_model, PaperReader(paper(), index, Rehearsed(), ours), Rehearsed())
     while not drafts.done():
         for entry in sorted((desk.directory / "inbox").glob("[0-9]*")):
             if entry.name not in answered:
                 turn = reader("chat", json.loads((entry / "request.json").read_text()))
-                assert f"{entry.name}.json`" in (entry / "request.md").read_text()
-                desk.write(f"{entry.name}.json", json.dumps(turn.structured))
+                assert f"{entry.name}.calls.json`" in (entry / "request.md").read_text()
+                calls = [call.model_dump(include={"name", "arguments"}) for call in turn.tool_calls]
+                desk.write(f"{entry.name}.calls.json", json.dumps({"tool_calls": calls}))
                 answered.add(entry.name)
         time.sleep(0.02)
     assert [draft.slug for draft in drafts.result().drafts.drafts] == [
