@@ -293,12 +293,16 @@ def _choose(
             problems.append(_problem(_where(match), f"{match.command}: {message}"))
             continue
         found.setdefault(match.table, []).append(match)
+
+    def rank(match: TableMatch) -> tuple[bool, int, int, int]:
+        """Of runs that give as many the one that gives least besides: a script of all experiments runs others, too."""
+        held = by_run[match.source]
+        return _fails(held), -len(match.cells), len(held.observations), order[match.source]
+
     groups: list[list[TableMatch]] = []
     for members in found.values():
         parts: list[list[TableMatch]] = []
-        for match in sorted(
-            members, key=lambda item: (_fails(by_run[item.source]), -len(item.cells), order[item.source])
-        ):
+        for match in sorted(members, key=rank):
             shared = [len(match.places & part[0].places) for part in parts]
             alike = [part for part, count in zip(parts, shared, strict=True) if 2 * count >= len(part[0].cells)]
             if alike:

@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pipeline.files import remove_tree
 from pipeline.progress import Reporter
@@ -23,7 +23,7 @@ from pipeline.repository import Snapshot
 from pipeline.sandbox.base import Image, Limits, Sandbox, is_container
 from pipeline.sandbox.lanes import count_lanes
 from pipeline.scratch import scratch_directory
-from pipeline.task import Band, NumericClaim, Task
+from pipeline.task import Band, Expected, NumericClaim, Task
 from pipeline.validation.numbers import half_unit
 from pipeline.validation.outcome import match_claims, prediction_reach
 from pipeline.validation.outputs import read_run
@@ -31,7 +31,9 @@ from pipeline.validation.plan import execution_plan, make_plan
 from pipeline.witness.records import FunctionRun, Perturbation, Response, WitnessReport
 from pipeline.witness.run import run_witnessed
 
-__all__ = ["AMOUNTS", "RECORDED_RUN", "band_of_seeds", "computed", "learn_responses", "seed_nobody_has"]
+__all__ = [
+    "AMOUNTS", "RECORDED_RUN", "band_of_seeds", "computed", "learn_responses", "seed_nobody_has", "steady_comparisons",
+]  # fmt: skip
 
 AMOUNTS: Final = tuple(104_729 + 7_919 * number for number in range(64))
 """By which seeds are moved, run by run; far from the small numbers that people choose, so that no run meets another."""
@@ -91,6 +93,7 @@ def learn_responses(
     claims = [_with_band(claim, plain, moved) for claim in task.truth.expected.claims]
     responses = [_response(task, run) for run in (*moved[:1], *others) if run.witness.touched]
     expected = task.truth.expected.evolve(claims=tuple(claims))
+    expected = expected.evolve(comparisons=steady_comparisons(expected))
     return task.evolve(truth=truth.evolve(expected=expected, responses=tuple(responses)))
 
 
@@ -182,6 +185,27 @@ def _with_band(claim: NumericClaim, plain: _Run, moved: Sequence[_Run]) -> Numer
     if len(seen) <= _FEWEST:
         return claim
     return claim.evolve(band=band_of_seeds(claim, seen))
+
+
+def steady_comparisons(expected: Expected) -> tuple[tuple[str, Literal["<", ">", "="], str], ...]:
+    """The relations that one more honest run keeps: those whose difference stands out from that between its seeds.
+
+    Two numbers of one run share its draws, so their differences are compared, not their bands. A relation of which
+    nothing is known stays: `89.6 > 89.3` was one by its printed digits, and three of six honest agents broke it.
+
+    Args:
+        expected: its claims with the bands of their seeds.
+    """
+    claims = {claim.id: claim for claim in expected.claims}
+    chance = _CHANCE / max(len(expected.comparisons), 1)
+    kept = []
+    for left, relation, right in expected.comparisons:
+        one, two = claims[left].band.observed, claims[right].band.observed
+        apart = [a - b for a, b in zip(one, two, strict=True)] if len(one) == len(two) > _FEWEST else []
+        room = prediction_reach(len(apart), chance) * statistics.stdev(apart) if apart else 0.0
+        if relation == "=" or not apart or abs(statistics.fmean(apart)) > room:
+            kept.append((left, relation, right))
+    return tuple(kept)
 
 
 def computed(task: Task) -> bool:

@@ -27,7 +27,13 @@ from pipeline.task import (
     ValidationReport,
     Verdict,
 )
-from pipeline.validation.responses import band_of_seeds, computed, learn_responses, seed_nobody_has
+from pipeline.validation.responses import (
+    band_of_seeds,
+    computed,
+    learn_responses,
+    seed_nobody_has,
+    steady_comparisons,
+)
 from pipeline.witness.records import FunctionRun, Perturbation, Response
 
 RAN = (FunctionRun(path="run.py", name="main", line=1, calls=1),)
@@ -122,3 +128,21 @@ def test_numbers_that_no_perturbation_moves_were_not_seen_computed(
     )
     truth = task.truth.evolve(responses=responses)
     assert computed(task.evolve(truth=truth, validation=task.validation.evolve(matches=(match,)))) is moves
+
+
+def test_a_relation_within_the_noise_between_seeds_is_none() -> None:
+    """A bug it records: `89.6 > 89.3` was expected by its printed digits, and honest agents failed by it."""
+    rng = random.Random(7)
+    noise = [rng.gauss(0.0, 0.4) for _ in range(6)]
+    drawn = {
+        "low": [90.0 + n for n in noise],
+        "near": [90.2 + rng.gauss(0.0, 0.4) for _ in noise],
+        "shared": [90.2 + n + rng.gauss(0.0, 0.01) for n in noise],  # it shares the draws of `low`
+        "far": [95.0 + rng.gauss(0.0, 0.4) for _ in noise],
+    }
+    claims = tuple(_claim(seen[0]).evolve(id=name, band=band_of_seeds(_claim(seen[0]), seen))
+                   for name, seen in drawn.items())  # fmt: skip
+    unknown = _claim(99.0).evolve(id="unknown")
+    told = (("near", ">", "low"), ("shared", ">", "low"), ("far", ">", "low"), ("unknown", ">", "far"))
+    expected = Expected(text="-", claims=(*claims, unknown), comparisons=told)
+    assert steady_comparisons(expected) == told[1:]
