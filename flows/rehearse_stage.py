@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -44,7 +44,7 @@ from pipeline.validation.environments import Environments
 from pipeline.validation.numbers import absolute_values
 from pipeline.validation.observation import Observation
 from pipeline.validation.outputs import read_committed
-from pipeline.validation.places import places_of
+from pipeline.validation.places import by_file, places_of
 from pipeline.validation.plan import make_plan
 from pipeline.validation.rerun import FIRST_RUN
 from pipeline.validation.resolution import PYTHON
@@ -159,7 +159,8 @@ def _rehearsed(
     )  # fmt: skip
     held = [_of_run(run) for run in runs if run.ran]
     committed = [_Held(Source(name=path, origin="committed"), tuple(held)) for path, held in read_committed(snapshot)]
-    found = match_tables(document, [(item.source, item.observations) for item in (*held, *committed)])
+    sources = [part for item in held for part in _parts(item)]
+    found = match_tables(document, [*sources, *((item.source, item.observations) for item in committed)])
     matches = [match for match in (as_stated(document, item) for item in found) if len(match.cells) >= FEWEST]
     workspace.write_json(_summary(workspace), Rehearsed(runs=tuple(runs), matches=tuple(matches)))
     by_run = {item.source.name: item for item in held}
@@ -259,6 +260,14 @@ def _of_run(run: Rehearsal) -> _Held:
     # what was only drawn is seen by a witness, which clean repeats and round trips do not carry yet
     printed = tuple(item for item in read_rehearsal(run) if not item.source.startswith(_DRAWN))
     return _Held(source, printed, run)
+
+
+def _parts(run: _Held) -> Iterator[tuple[Source, Sequence[Observation]]]:
+    """A run's numbers together, then those of each of its files: traces of 6,550 steps drown a summary of eight."""
+    yield run.source, run.observations
+    files = by_file(run.observations)
+    if len(files) > 1:
+        yield from ((run.source, observations) for observations in files.values())
 
 
 def _read_by(runs: Iterable[Rehearsal], committed: Iterable[_Held]) -> dict[str, frozenset[str]]:

@@ -14,6 +14,7 @@ from pipeline.match.views import plain
 from pipeline.paper import Box
 from pipeline.task import NumericClaim
 from pipeline.validation.observation import Observation
+from pipeline.validation.places import by_file
 
 __all__ = ["align_claims"]
 
@@ -29,9 +30,7 @@ def align_claims(claims: Sequence[NumericClaim], observations: Sequence[Observat
         claims: all of one task; together they are evidence for where each of them lies.
         observations: all numbers of the run, in reading order.
     """
-    sources: dict[str, list[Observation]] = {}
-    for seen in observations:
-        sources.setdefault(seen.source, []).append(seen)
+    sources = by_file(observations)
     if len(sources) > 1:
         sources["everything"] = list(observations)  # numbers of one table may be spread over a stream and files
     parts = [(Source(name=name, origin="run", command="run"), numbers) for name, numbers in sources.items()]

@@ -181,7 +181,8 @@ def bundle(parts: Sequence[tuple[Source, Sequence[Observation]]]) -> list[Holdin
         if fields and len(fields) <= _MAX_FIELDS:
             suffix = PurePosixPath(source.name).suffix
             kinds.setdefault((source.origin, source.command, suffix, fields), []).append(index)
-    together = [group for group in kinds.values() if len(group) > 1]
+    # parts of one source are together in the whole of it
+    together = [group for group in kinds.values() if len({parts[i][0].name for i in group}) == len(group) > 1]
     groups = [*([index] for index, (_, observations) in enumerate(parts) if observations), *together]
     return [
         Holding([parts[i] for i in group], group)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from pipeline.validation.observation import Observation
 
-__all__ = ["places_of", "source_of"]
+__all__ = ["by_file", "places_of", "source_of"]
 
 _BETWEEN = " :: "
 
@@ -30,6 +30,14 @@ def places_of(observations: Sequence[Observation]) -> tuple[str, ...]:
         seen[name] += 1
         places.append(f"{name}{_BETWEEN}{seen[name]}")
     return tuple(places)
+
+
+def by_file(observations: Sequence[Observation]) -> dict[str, list[Observation]]:
+    """The numbers of each file or stream, in order; the lines of a JSONL file are one."""
+    files: dict[str, list[Observation]] = {}
+    for observation in observations:
+        files.setdefault(observation.source.rpartition(" line ")[0] or observation.source, []).append(observation)
+    return files
 
 
 def source_of(place: str) -> str:

@@ -50,6 +50,7 @@ def run(example: MaterialisedExample, out: Path, base_url: str, *more: str) -> s
         "OPENAI_API_KEY": CANARY,
         "EXPBENCH_MODEL_ENDPOINT": "reader-of-the-tests",
         "EXPBENCH_EQUIVALENTS": "0",
+        "EXPBENCH_REHEARSAL_S": "300",
     }
     command = [sys.executable, "-m", "flows.cli", "curate", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
-from flows.rehearse_stage import _choose, _ground, _Held, _without_runs
+from flows.rehearse_stage import _choose, _ground, _Held, _parts, _without_runs
 from pipeline.errors import FailureKind
 from pipeline.match.records import CellMatch, Source, TableMatch
+from pipeline.match.tables import match_tables
 from pipeline.rehearse import Rehearsal
 from pipeline.survey import Candidate
 from pipeline.task import Usage
@@ -112,3 +114,24 @@ def test_rows_that_come_from_one_command_each_are_tasks_of_their_own() -> None:
     chosen, others, _ = _choose([first, second, match_of(both)], by_run, read)
     assert [match.source for match in chosen] == ["run:all"]
     assert [match.source for match in others[0]] == ["run:ridge", "run:lasso"]
+
+
+def test_a_small_file_of_a_run_is_not_drowned_by_its_traces() -> None:
+    """A bug it records: the eight numbers of a summary matched nothing, beside 60,000 numbers of the same run's traces."""
+    source = Source(name="run:a", origin="run", command="python run.py")
+    summary = [item.evolve(source="summary.csv") for item in held("run:a", "run").observations]
+    chance = random.Random(1)
+    traces = [
+        Observation(value=float(f"{value:.3f}"), text=f"{value:.3f}", decimals=3, labels=("accuracy",), where=f"t {n}",
+                    source=f"traces.jsonl line {n}", record=f"t {n}")
+        for n in range(20_000)
+        for value in [chance.uniform(0.7, 1.0)]
+    ]  # fmt: skip
+    run = _Held(source, (*traces, *summary))
+    document_ = document([], (table("Table 1", "Accuracy.", GRID),))
+    parts = list(_parts(run))
+    assert [len(numbers) for _, numbers in parts] == [20_004, 20_000, 4]
+    assert match_tables(document_, parts[:1]) == ()
+    (found,) = match_tables(document_, parts)
+    assert len(found.cells) == 4
+    assert {cell.place for cell in found.cells} <= set(places_of(run.observations))
