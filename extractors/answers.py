@@ -48,8 +48,9 @@ def _reveals(number: Number, claim: NumericClaim) -> bool:
     """The claimed number, its percentage or fraction, or a rounding of it to at least three significant digits."""
     value, target = Decimal(str(abs(number.value))), Decimal(str(abs(claim.value)))
     if value == target:
-        # a bare small integer is a count far more often than a result: it must look like the claim
-        return claim.decimals > 0 or number.decimals > 0 or target >= 10 or number.unit is not None
+        # a bare small integer is a count far more often than a result, also where the result is `0.00`: seven harmless
+        # zeros of a method (a seed, a step, `between 0 and 1`) were refused for it
+        return number.decimals > 0 or target >= 10 or number.unit is not None
     if claim.decimals > 0 and target != 0 and value in (target * 100, target / 100):
         return True
     if number.decimals >= 2 and number.decimals < claim.decimals:
