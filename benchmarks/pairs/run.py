@@ -31,9 +31,30 @@ def clone(pair: Mapping[str, Any], out: Path, clones: Path | None) -> Path:
     if not tree.is_dir():
         local = None if clones is None else clones / pair["repository"].replace("/", "+")
         source = f"https://github.com/{pair['repository']}.git" if local is None else str(find_bare(local))
-        subprocess.run(["git", "clone", "--quiet", source, str(tree)], check=True)
-        subprocess.run(["git", "-C", str(tree), "checkout", "--quiet", pair["commit"]], check=True)
+        tree.parent.mkdir(parents=True, exist_ok=True)
+        _git(tree.parent, "clone", "--quiet", "--no-checkout", source, str(tree.resolve()))
+        _git(tree, "update-ref", "--no-deref", "HEAD", pair["commit"])
+        _git(tree, "read-tree", "HEAD")
+        missing = _missing(tree)
+        if missing:  # of large files a stored clone may hold the names alone
+            _git(tree, "rm", "--quiet", "--cached", "--", *missing)
+            _git(tree, "-c", "user.name=expbench", "-c", "user.email=expbench@localhost", "commit", "--quiet",
+                 "--message", f"Without {len(missing)} files that the clone lacks")  # fmt: skip
+        _git(tree, "checkout-index", "--all", "--force", "--quiet")
     return tree
+
+
+def _git(where: Path, *arguments: str, given: str | None = None) -> str:
+    command = ["git", "-C", str(where), *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, input=given).stdout
+
+
+def _missing(tree: Path) -> list[str]:
+    """Files of the index whose content is not there."""
+    entries = [line.split("\t", 1) for line in _git(tree, "ls-files", "--stage", "-z").split("\0") if line]
+    blobs = [(entry.split()[1], path) for entry, path in entries if not entry.startswith("160000")]
+    told = _git(tree, "cat-file", "--batch-check", given="".join(f"{blob}\n" for blob, _ in blobs)).splitlines()
+    return [path for (_, path), line in zip(blobs, told, strict=True) if line.endswith(" missing")]
 
 
 def find_bare(folder: Path) -> Path:
