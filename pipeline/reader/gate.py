@@ -186,7 +186,8 @@ def command_problem(files: FileLines, command: ChosenCommand, kept: Mapping[str,
     shell = next((word for word in command.argv if _SHELL.search(word)), None)
     if shell is not None:
         return f"{shell!r} needs a shell, and commands are run without one", set()
-    if normalise(command.argv) is None:
+    launch = normalise(command.argv)
+    if launch is None:
         return "it does not run a Python file, module, notebook or shell script", set()
     targets: set[str] = set()
     before = ""
@@ -201,8 +202,14 @@ def command_problem(files: FileLines, command: ChosenCommand, kept: Mapping[str,
             targets.add(path)
         elif value.endswith(_NEEDED) and not _WRITES.search(option) and path not in files:
             return f"{value} does not exist in {directory}", targets
-    if not any(kept[path] in {"entry", "wrapper"} for path in targets):
-        return "it runs no entry point or wrapper of the chain", targets
+    run = (
+        _module_files(launch.target, directory)
+        if launch.module
+        else (posixpath.normpath(posixpath.join(directory, launch.target)),)
+    )
+    # a debugger's statements made a program compute something else, and nobody had written that down
+    if not any(kept.get(path) in {"entry", "wrapper"} for path in run):
+        return f"it runs no entry point or wrapper of the chain, but {launch.target}", targets
     return None, targets
 
 

@@ -162,6 +162,11 @@ def test_what_the_model_is_shown_of_others_is_delimited_and_the_ranking_is_a_too
         (["files", 1, "path"], "train.py", "train.py is listed twice"),
         (["commands", 0, "argv"], ["python", "other.py"], "other.py does not exist"),
         (["commands", 0, "argv"], ["python", "lib/fit.py"], "runs no entry point or wrapper"),
+        (
+            ["commands", 0, "argv"],
+            ["python", "-m", "pdb", "-c", "n = 1", "train.py"],
+            "runs no entry point or wrapper of the chain, but pdb",
+        ),
         (["commands", 0, "argv"], ["python", "train.py", "--config", "best.yaml"], "best.yaml does not exist"),
         (["commands", 0, "argv"], ["python", "train.py", "|", "tee", "log"], "needs a shell"),
         (["commands", 0, "argv"], ["python", "-c", "print(91.3)"], "does not run a Python file"),
