@@ -159,10 +159,20 @@ class Gates:
 
     # --- pass 2 ---
 
-    def task(self, said: SaidTask) -> Checked:
-        """Everything of a task that holds."""
+    def task(self, said: SaidTask, listed: Sequence[str] = ()) -> Checked:
+        """Everything of a task that holds.
+
+        Args:
+            said: what was submitted.
+            listed: the claims that its experiment was listed with; a task shares a table or a block with them.
+        """
         found = Checked()
         wrong = found.complaints
+        asked = {claim.partition(":")[0].partition(".r")[0] for claim in listed}
+        given = {item.cells.partition(".r")[0] for item in said.cells} | {item.block for item in said.numbers}
+        if asked and given and not asked & given:  # two tasks under way at once were answered in each other's place
+            wrong.append(f"its numbers are of another experiment: this one's are in {', '.join(sorted(asked))}")
+            return found
         found.claims = self._claims(said, found)
         if not found.claims:
             wrong.append("no claim of it holds: a task needs numbers of the paper")

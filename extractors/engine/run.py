@@ -377,7 +377,7 @@ def _write(
     last: list[tuple[SaidTask, Checked]] = []
 
     def check(said: SaidTask) -> list[str]:
-        last.append((said, reader.gates.task(said)))
+        last.append((said, reader.gates.task(said, item.claims)))
         return last[-1][1].complaints
 
     toolbox = reader.toolbox()

@@ -154,3 +154,12 @@ def test_a_module_is_a_command_of_the_chain(gates: Gates) -> None:
     found = checked(gates, files=files, commands=[{"argv": ["python3", "-m", "experiments.timing", "--size", "10"]}])
     assert found.complaints == []
     assert found.usage[0].argv == ("python", "-m", "experiments.timing", "--size", "10")
+
+
+def test_a_task_shares_a_table_or_a_block_with_its_experiment(gates: Gates) -> None:
+    """Two tasks under way at once were answered in each other's place, and each got the other's name."""
+    own = gates.task(SaidTask.model_validate(TASK), ("T1.r1c1", "p2: 90.4"))
+    assert own.claims
+    foreign = gates.task(SaidTask.model_validate(TASK), ("T7.r1c1", "p9: 0.5"))
+    assert foreign.claims == ()
+    assert foreign.complaints == ["its numbers are of another experiment: this one's are in T7, p9"]
