@@ -216,7 +216,8 @@ def _of_metric(claims: Sequence[NumericClaim], metric: str, roles: Roles) -> lis
     axes = [axis for axis in roles.axes if len({_value_of(claim, axis.name) for claim in own} - {None}) > 1]
     if len(own) == 1 or not axes:
         values = join_names([_shown(claim) for claim in own])
-        where = f" ({_under([(c.name, c.value) for c in own[0].conditions])})" if own[0].conditions else ""
+        shared = [(c.name, c.value) for c in own[0].conditions if all(c in other.conditions for other in own)]
+        where = f" ({_under(shared)})" if shared else ""
         return [f"{metric} is {values}{where}."]
     numeric = next((axis for axis in axes if axis.kind == "number" and len(axis.values) > 2), None)
     return _ranking(claims, metric, roles, axes[0]) if numeric is None else _trend(claims, metric, roles, numeric)
@@ -265,7 +266,10 @@ def _ranking(claims: Sequence[NumericClaim], metric: str, roles: Roles, axis: Ax
         told = [f"{_shown(claim)} for {_under([(c.name, c.value) for c in claim.conditions])}" for claim in own]
         return [f"{metric} is {join_names(told[:_MAX_SERIES])}."]
     if len(groups) == 1:
-        return [f"{metric} is highest for {_listed(_ordered(groups[0][1]), axis)}."]
+        key, members = groups[0]
+        where = f", for {_under(key)}" if key else ""
+        what = "the same" if len(set(map(_size, members))) == 1 else "highest"
+        return [f"{metric} is {what} for {_listed(_ordered(members), axis)}{where}."]
     leads: Counter[str] = Counter()
     for _, members in groups:
         top = max(map(_size, members))

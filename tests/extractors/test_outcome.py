@@ -155,3 +155,24 @@ def test_what_stands_in_several_groups_is_compared_within_each() -> None:
     rows = [("7B", "SFT", "80.1"), ("7B", "QF", "81.2"), ("32B", "SFT", "90.4"), ("32B", "QF", "89.3")]
     claims = [claim(i, value, method=method, group=group) for i, (group, method, value) in enumerate(rows, 1)]
     assert "for QF in 1 and for SFT in 1 of 2 (group)" in compose_expected(claims, []).text
+
+
+def test_a_ranking_says_within_what_and_equal_values_have_no_first() -> None:
+    """A grader found `highest for average (0.882), then fast (0.546)` false: it held in one row only, with 1.0 in another."""
+    rows = [
+        claim(1, "0.882", "degree", None, style="average", talk="boring"),
+        claim(2, "0.546", "degree", None, style="fast", talk="boring"),
+        claim(3, "1.000", "degree", None, style="average", talk="ok"),
+    ]
+    assert compose_expected(rows, []).text == "Degree is highest for average (0.882), then fast (0.546), for boring."
+    tied = [claim(1, "0.56", "rate", None, agent="A"), claim(2, "0.56", "rate", None, agent="B")]
+    assert compose_expected(tied, []).text == "Rate is the same for A and B (0.56 each)."
+
+
+def test_only_what_all_values_share_stands_beside_them() -> None:
+    """A grader found sixteen outputs told under the true output of the first."""
+    numbers = [claim(1, "0.783", "output", None, data="test"), claim(2, "0.217", "output", None, data="test")]
+    assert compose_expected(numbers, []).text == "Output is 0.783 and 0.217 (test)."
+    mixed = [numbers[0].evolve(conditions=(*numbers[0].conditions, Condition(name="true output", value="0.932"))),
+             numbers[1].evolve(conditions=(*numbers[1].conditions, Condition(name="true output", value="0.42")))]  # fmt: skip
+    assert "0.932" not in compose_expected(mixed, []).text.partition("is 0.783 and")[2]
