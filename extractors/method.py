@@ -33,7 +33,9 @@ class Method:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._shows = {line.passage for line in reading.lines if references_in(line.text)}
+        self._refers = [references_in(line.text) for line in reading.lines]
+        """Tables and figures that each line refers to."""
+        self._shows = {line.passage for line, keys in zip(reading.lines, self._refers, strict=True) if keys}
         """Passages that speak of a table or figure: they tell what it shows."""
         self._opening = _opening(reading.document.sections)
         self._words = [frozenset(tokens(line.text)) for line in reading.lines]
@@ -83,7 +85,8 @@ class Method:
         labels = {label_key(item.label) for item in found if isinstance(item, TableEvidence)}
         quotes = {item.quote for item in found if isinstance(item, TextEvidence)}
         lines = self._reading.lines
-        tells = next((n for n in lines if n.text in quotes or labels & references_in(n.text)), None)
+        told = zip(lines, self._refers, strict=True)
+        tells = next((line for line, keys in told if line.text in quotes or labels & keys), None)
         if tells is None:
             last = max((item.page for item in found if isinstance(item, TableEvidence | TextEvidence)), default=0)
             return max((line.order for line in lines if line.page <= last), default=-1)
